@@ -1,0 +1,300 @@
+// The table of settings and what their values may be.
+#include "broker/runtime/config.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "broker/runtime/config_settings.h"
+#include "broker/runtime/limits.h"
+#include "broker/runtime/machine.h"
+
+namespace ringtail::runtime {
+
+namespace {
+
+// The read buffer's headroom holds one frame of this size and no larger one (limits.h).
+constexpr std::uint32_t kFrameMaxLargest = kReadHeadroom - 64;
+// RabbitMQ's largest, too; a message is held in memory as a whole.
+constexpr std::uint64_t kMessageSizeLargest = 512ULL * 1024 * 1024;
+constexpr std::uint64_t kShardsMost = 256;
+constexpr std::size_t kNodeNameMax = 255;
+
+bool is_name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '_' || c == '.';
+}
+
+std::string apply_node_name(ConfigDraft& draft, std::string_view value) {
+  const std::size_t at = value.find('@');
+  const bool shaped = at != std::string_view::npos && at > 0 && at + 1 < value.size() &&
+                      value.size() <= kNodeNameMax;
+  const auto all_allowed = [](std::string_view part) {
+    return std::all_of(part.begin(), part.end(), is_name_character);
+  };
+  if (!shaped || !all_allowed(value.substr(0, at)) || !all_allowed(value.substr(at + 1))) {
+    return "is not a node name (name@host of letters, digits, '-', '_' and '.')";
+  }
+  draft.config.node_name = value;
+  return {};
+}
+
+std::string apply_data_dir(ConfigDraft& draft, std::string_view value) {
+  if (value.empty() || value.find('\0') != std::string_view::npos) return "is not a directory name";
+  draft.config.data_dir = value;
+  return {};
+}
+
+std::string apply_bind(ConfigDraft& draft, std::string_view value) {
+  std::vector<std::string> addresses;
+  const auto add = [&](std::string address) {
+    if (std::find(addresses.begin(), addresses.end(), address) == addresses.end()) {
+      addresses.push_back(std::move(address));
+    }
+  };
+  while (true) {
+    const std::size_t comma = std::min(value.find(','), value.size());
+    std::string_view part = value.substr(0, comma);
+    while (part.starts_with(' ')) part.remove_prefix(1);
+    while (part.ends_with(' ')) part.remove_suffix(1);
+    std::string address;
+    if (part == "*") {
+      add("0.0.0.0");
+      add("::");
+    } else if (parse_numeric_address(part, address)) {
+      add(std::move(address));
+    } else {
+      return "is not a list of addresses (numeric, comma separated: 127.0.0.1,::1; * is all)";
+    }
+    if (comma == value.size()) break;
+    value.remove_prefix(comma + 1);
+  }
+  draft.config.bind = std::move(addresses);
+  return {};
+}
+
+std::string apply_shards(ConfigDraft& draft, std::string_view value) {
+  std::uint64_t shards = 0;
+  if (!parse_whole_number(value, shards) || shards < 1 || shards > kShardsMost) {
+    return "is not a number of shards (1 to 256)";
+  }
+  draft.config.shards = static_cast<unsigned>(shards);
+  return {};
+}
+
+std::string apply_watermark(ConfigDraft& draft, std::string_view value) {
+  double fraction = 0;
+  std::uint64_t bytes = 0;
+  if (parse_fraction(value, fraction) && fraction > 0 && fraction <= 1) {
+    draft.config.memory_high_watermark_fraction = fraction;
+    draft.config.memory_high_watermark = 0;
+  } else if (parse_size(value, bytes) && bytes > 1) {
+    draft.config.memory_high_watermark = bytes;
+  } else {
+    return "is not a watermark (a part of memory, over 0 and up to 1: 0.4; or a size: 2GB)";
+  }
+  return {};
+}
+
+constexpr const char* kNodeGroup = "Node";
+constexpr const char* kListenGroup = "Listening";
+constexpr const char* kAmqpGroup = "AMQP";
+constexpr const char* kLimitsGroup = "Limits";
+
+constexpr std::array kSettings = {
+    Setting{"node-name", kNodeGroup, "NAME@HOST", "name of this node", "ringtail@<short host>",
+            apply_node_name},
+    Setting{"data-dir", kNodeGroup, "DIR", "where everything is written",
+            "/var/lib/ringtail for root if it exists, else ./ringtail-data", apply_data_dir},
+    Setting{"shards", kNodeGroup, "N", "event loops, each a thread", "cores available",
+            apply_shards},
+    Setting{"log-level", kNodeGroup, "LEVEL", "debug, info, warning, error or none", "info",
+            apply_log_level},
+    Setting{"bind", kListenGroup, "ADDRESSES",
+            "addresses of all listeners, comma separated; * is all", "127.0.0.1,::1", apply_bind},
+    Setting{"amqp-port", kListenGroup, "PORT", "AMQP; 0 takes any free port", "5672",
+            apply_amqp_port},
+    Setting{"frame-max", kAmqpGroup, "SIZE", "largest frame, 4096 to 131072 bytes", "131072",
+            apply_frame_max},
+    Setting{"channel-max", kAmqpGroup, "N", "channels per connection; 0 is no limit", "2047",
+            apply_channel_max},
+    Setting{"heartbeat", kAmqpGroup, "SECONDS", "heartbeat offered to clients; 0 is none", "60",
+            apply_heartbeat},
+    Setting{"max-message-size", kLimitsGroup, "SIZE", "largest message, up to 512MiB", "128MiB",
+            apply_max_message_size},
+    Setting{"memory-high-watermark", kLimitsGroup, "PART|SIZE",
+            "publishers wait above this much memory: a part of RAM or cgroup, or a size", "0.4",
+            apply_watermark},
+};
+
+constexpr std::array<std::string_view, 13> kLaterFlags = {"amqps-port",
+                                                          "management-port",
+                                                          "metrics-port",
+                                                          "cluster-port",
+                                                          "join",
+                                                          "cookie-file",
+                                                          "definitions",
+                                                          "disk-free-limit",
+                                                          "heartbeat-interval-ms",
+                                                          "lease-ms",
+                                                          "node-down-ms",
+                                                          "cluster-partition-handling",
+                                                          "consumer-timeout"};
+
+// What a unit multiplies by: "KiB" 1024, "kb" 1000, "" 1. False: no such unit.
+bool unit_factor(std::string_view unit, std::uint64_t& factor) {
+  std::string lower;
+  for (const char c : unit) lower += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  if (lower.empty() || lower == "b") {
+    factor = 1;
+    return true;
+  }
+  const std::size_t power = std::string_view("kmgt").find(lower.front());
+  if (power == std::string_view::npos) return false;
+  const std::string_view rest = std::string_view(lower).substr(1);
+  if (rest != "" && rest != "b" && rest != "i" && rest != "ib") return false;
+  const std::uint64_t base = rest == "b" ? 1000 : 1024;
+  factor = 1;
+  for (std::size_t i = 0; i <= power; ++i) factor *= base;
+  return true;
+}
+
+}  // namespace
+
+std::span<const Setting> settings() { return kSettings; }
+
+bool is_flag_of_later_version(std::string_view flag) {
+  return std::find(kLaterFlags.begin(), kLaterFlags.end(), flag) != kLaterFlags.end();
+}
+
+// --- values that RabbitMQ keys share with flags ---
+
+std::string apply_amqp_port(ConfigDraft& draft, std::string_view value) {
+  std::uint64_t port = 0;
+  if (!parse_whole_number(value, port) || port > 65535) return std::string(kPortRule);
+  draft.config.amqp_port = static_cast<std::uint16_t>(port);
+  draft.config.amqp_listener_enabled = true;
+  draft.amqp_port_given = true;
+  return {};
+}
+
+std::string apply_log_level(ConfigDraft& draft, std::string_view value) {
+  const Result<LogLevel> level = parse_log_level(value);
+  if (!level.ok()) return "is not a log level (debug, info, warning, error, none)";
+  draft.config.log_level = level.value();
+  return {};
+}
+
+std::string apply_frame_max(ConfigDraft& draft, std::string_view value) {
+  std::uint64_t bytes = 0;
+  if (!parse_size(value, bytes)) return std::string(kSizeRule);
+  if (bytes != 0 && bytes < kFrameMinSize) {
+    return "is too small for a frame (4096 to 131072; 0 is the largest there is)";
+  }
+  if (bytes == 0 || bytes > kFrameMaxLargest) {
+    draft.config.warnings.push_back("frame_max " + std::string(value) +
+                                    ": the largest frame of this version, 131072, is used");
+    bytes = kFrameMaxLargest;
+  }
+  draft.config.frame_max = static_cast<std::uint32_t>(bytes);
+  return {};
+}
+
+std::string apply_channel_max(ConfigDraft& draft, std::string_view value) {
+  std::uint64_t channels = 0;
+  if (!parse_whole_number(value, channels) || channels > 65535) {
+    return "is not a number of channels (0 to 65535; 0 is no limit)";
+  }
+  draft.config.channel_max = static_cast<std::uint16_t>(channels);
+  return {};
+}
+
+std::string apply_heartbeat(ConfigDraft& draft, std::string_view value) {
+  std::uint64_t seconds = 0;
+  if (!parse_whole_number(value, seconds) || seconds > 65535) {
+    return "is not a heartbeat (0 to 65535 seconds; 0 is none)";
+  }
+  draft.config.heartbeat_s = static_cast<std::uint16_t>(seconds);
+  return {};
+}
+
+std::string apply_max_message_size(ConfigDraft& draft, std::string_view value) {
+  std::uint64_t bytes = 0;
+  if (!parse_size(value, bytes)) return std::string(kSizeRule);
+  if (bytes < 1 || bytes > kMessageSizeLargest) return "is not between 1 byte and 512MiB";
+  draft.config.max_message_size = bytes;
+  return {};
+}
+
+bool parse_whole_number(std::string_view text, std::uint64_t& out) {
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, out);
+  return error == std::errc() && at == end && !text.empty();
+}
+
+bool parse_size(std::string_view text, std::uint64_t& out) {
+  std::size_t digits = 0;
+  while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9') ++digits;
+  std::string_view unit = text.substr(digits);
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  std::uint64_t number = 0;
+  std::uint64_t factor = 0;
+  if (!parse_whole_number(text.substr(0, digits), number) || !unit_factor(unit, factor)) {
+    return false;
+  }
+  if (number > std::numeric_limits<std::uint64_t>::max() / factor) return false;
+  out = number * factor;
+  return true;
+}
+
+bool parse_fraction(std::string_view text, double& out) {
+  const bool plain = std::all_of(text.begin(), text.end(),
+                                 [](char c) { return (c >= '0' && c <= '9') || c == '.'; });
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, out);
+  return plain && error == std::errc() && at == end && !text.empty();
+}
+
+bool parse_numeric_address(std::string_view text, std::string& out) {
+  if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
+  const std::string address(text);
+  if (address.find('\0') != std::string::npos) return false;
+  in6_addr binary;
+  if (inet_pton(AF_INET, address.c_str(), &binary) != 1 &&
+      inet_pton(AF_INET6, address.c_str(), &binary) != 1) {
+    return false;
+  }
+  out = address;
+  return true;
+}
+
+// --- what belongs together ---
+
+void file_done(ConfigDraft& draft) {
+  Config& config = draft.config;
+  if (draft.tcp_none) {
+    config.extra_amqp_listeners.clear();
+    draft.extra_ports.clear();
+    config.amqp_listener_enabled = false;
+  } else if (draft.tcp_listener_given && !draft.amqp_port_given) {
+    // As in RabbitMQ: listeners that are named take the place of the default one.
+    config.amqp_listener_enabled = false;
+  }
+  if (draft.loopback_none) config.loopback_users.clear();
+}
+
+void all_done(ConfigDraft& draft) {
+  Config& config = draft.config;
+  for (const std::uint16_t port : draft.extra_ports) {
+    for (const std::string& address : config.bind) {
+      config.extra_amqp_listeners.push_back({address, port});
+    }
+  }
+  draft.extra_ports.clear();
+}
+
+}  // namespace ringtail::runtime

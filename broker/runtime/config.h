@@ -1,0 +1,67 @@
+// What an operator sets: command-line flags, a rabbitmq.conf-style file, defaults. A flag beats the
+// file, the file beats the default; an unknown key or a bad value is an error that names the key,
+// the value and the rule.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "broker/runtime/log.h"
+#include "broker/runtime/status.h"
+
+namespace ringtail::runtime {
+
+struct ListenAddress {
+  std::string address;  // numeric
+  std::uint16_t port = 0;
+};
+
+struct Config {
+  std::string node_name;  // name@host
+  std::string data_dir;
+  std::vector<std::string> bind = {"127.0.0.1", "::1"};
+  // On every address of `bind`; 0: any free port.
+  std::uint16_t amqp_port = 5672;
+  // listeners.tcp.N = ip:port, or port (then on every address of `bind`). As in RabbitMQ they take
+  // the place of amqp_port, which then counts only where it is given too; listeners.tcp = none
+  // empties both. Listen on all of these, and on amqp_port where amqp_listener_enabled.
+  std::vector<ListenAddress> extra_amqp_listeners;
+  bool amqp_listener_enabled = true;
+  unsigned shards = 0;      // set by parse_command_line(): cores available
+  std::string config_file;  // empty: none
+  LogLevel log_level = LogLevel::kInfo;
+  // 4096 to 131072. RabbitMQ takes more, and 0 for no limit; both become 131072 here, the largest
+  // frame that the read buffer holds (limits.h), with a warning.
+  std::uint32_t frame_max = 131072;
+  std::uint16_t channel_max = 2047;  // 0: no limit, which is 65535
+  std::uint16_t heartbeat_s = 60;    // 0: none
+  std::uint32_t handshake_timeout_ms = 10000;
+  std::uint64_t max_message_size = 128ULL * 1024 * 1024;
+  std::uint64_t memory_high_watermark = 0;  // bytes; from a fraction of RAM or cgroup when 0
+  double memory_high_watermark_fraction = 0.4;
+  std::vector<std::string> loopback_users = {"guest"};
+  std::string default_user = "guest";
+  std::string default_pass = "guest";
+  std::string product = "Ringtail";  // server-properties; some clients switch on "RabbitMQ"
+  std::string cluster_name;          // empty: the node name
+  std::uint32_t backlog = 1024;
+  std::vector<std::string> warnings;  // known keys that this node does not act on, to be logged
+};
+
+struct CommandLine {
+  enum class Action { kRun, kVersion, kHelp };
+  Action action = Action::kRun;
+  Config config;
+  std::string text;  // what to print for kVersion and kHelp
+};
+
+// Flags, then the file that --config names, then defaults of this machine.
+Result<CommandLine> parse_command_line(int argc, const char* const* argv);
+
+// One file's lines into `config`, which stays as it was when a line is refused. Exposed for tests;
+// `name` is for messages. Sets no defaults of the machine.
+Status apply_config_text(Config& config, const std::string& text, const std::string& name);
+
+}  // namespace ringtail::runtime

@@ -1,0 +1,75 @@
+// Private to config.cc, config_file.cc, config_keys.cc and command_line.cc: the one table of
+// settings behind flags and file keys, and a configuration while it is being put together.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "broker/runtime/config.h"
+
+namespace ringtail::runtime {
+
+// What a file and the flags have said so far. Some keys only make sense together, so they are
+// collected here and resolved at the end (file_done(), all_done()).
+struct ConfigDraft {
+  Config config;
+  bool amqp_port_given = false;
+  bool tcp_none = false;                   // listeners.tcp = none
+  bool tcp_listener_given = false;         // any other listeners.tcp.X
+  bool loopback_none = false;              // loopback_users = none
+  std::vector<std::uint16_t> extra_ports;  // listeners.tcp.X = port: on every bind address
+};
+
+// Puts a value into the draft. Returns nothing, or the rule that the value breaks, to be read after
+// the value: "is not a port (0 to 65535)".
+using ApplyValue = std::string (*)(ConfigDraft& draft, std::string_view value);
+
+struct Setting {
+  const char* flag;      // "amqp-port"; its file key has underscores
+  const char* group;     // heading in --help
+  const char* argument;  // "PORT"
+  const char* help;
+  const char* fallback;  // the default as --help shows it
+  ApplyValue apply;
+};
+
+std::span<const Setting> settings();
+
+// Flags that INTERFACE.md has for later versions: "management-port".
+bool is_flag_of_later_version(std::string_view flag);
+
+// What a RabbitMQ key of a file is to this version.
+enum class KeyKind : unsigned char { kUnknown, kActs, kHasNoEffect };
+// If the key acts, applies it; `rule` is the broken rule or empty.
+KeyKind apply_rabbitmq_key(ConfigDraft& draft, std::string_view key, std::string_view value,
+                           std::string& rule);
+
+// A file's or the flags' part is complete: keys that belong together are resolved.
+void file_done(ConfigDraft& draft);
+void all_done(ConfigDraft& draft);
+
+// --- values ---
+std::string apply_amqp_port(ConfigDraft& draft, std::string_view value);
+std::string apply_log_level(ConfigDraft& draft, std::string_view value);
+std::string apply_frame_max(ConfigDraft& draft, std::string_view value);
+std::string apply_channel_max(ConfigDraft& draft, std::string_view value);
+std::string apply_heartbeat(ConfigDraft& draft, std::string_view value);
+std::string apply_max_message_size(ConfigDraft& draft, std::string_view value);
+
+// False when the text is not a whole decimal number or over 64 bits.
+bool parse_whole_number(std::string_view text, std::uint64_t& out);
+// "4096", "128MiB", "2 GB": K/Ki/KiB count 1024, KB 1000, and so on to T; case does not matter.
+bool parse_size(std::string_view text, std::uint64_t& out);
+// "0.4", "1"; nothing but digits and one point.
+bool parse_fraction(std::string_view text, double& out);
+// "127.0.0.1", "::1", "[::1]": into a form without brackets.
+bool parse_numeric_address(std::string_view text, std::string& out);
+// What a size, an address ... has to look like, for messages.
+inline constexpr std::string_view kSizeRule =
+    "is not a size (a number of bytes, or one with a unit: 64KiB, 128MiB, 2GB)";
+inline constexpr std::string_view kPortRule = "is not a port (0 to 65535; 0 takes any free one)";
+
+}  // namespace ringtail::runtime

@@ -1,0 +1,56 @@
+// Files; one of the five doors to the outside (env.h).
+//
+// All calls return at once. A request object belongs to the caller, who keeps it (and the bytes it
+// points to) alive until `done` has run; `done` runs on the calling shard, never inside the call.
+// On one file, one write or sync is in flight at a time: requests run in the order they were made.
+// After a failed sync the file refuses every further write with that error (nobody knows what
+// reached the disk).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "broker/runtime/status.h"
+
+namespace ringtail::runtime {
+
+struct DiskRequest {
+  std::function<void(const Status&)> done;
+  // Written or read bytes; set by the caller.
+  std::span<std::uint8_t> buffer;         // read_at
+  std::span<const std::uint8_t> content;  // append, write_at
+  std::uint64_t offset = 0;               // read_at, write_at
+  std::uint64_t transferred = 0;          // out: bytes read (short at the end of the file) or written
+};
+
+class File {
+ public:
+  virtual ~File() = default;  // closes it; waits for nothing: requests must be done
+  virtual void read_at(DiskRequest& request) = 0;
+  virtual void write_at(DiskRequest& request) = 0;
+  virtual void append(DiskRequest& request) = 0;
+  // Everything written before is on stable storage when `done` says ok (fdatasync).
+  virtual void sync(DiskRequest& request) = 0;
+  virtual std::uint64_t size() const = 0;
+};
+
+enum class OpenMode : unsigned char { kRead, kReadWrite, kCreateNew };
+
+// Directory and name operations are rare and short: they block, and report directly.
+class Disk {
+ public:
+  virtual ~Disk() = default;
+  virtual Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) = 0;
+  virtual Status make_directory(const std::string& path) = 0;  // with its parents; existing is ok
+  virtual Result<std::vector<std::string>> list(const std::string& path) = 0;  // sorted names
+  virtual Status rename(const std::string& from, const std::string& to) = 0;
+  virtual Status remove(const std::string& path) = 0;
+  virtual Status sync_directory(const std::string& path) = 0;
+  virtual Result<std::uint64_t> free_bytes(const std::string& path) = 0;
+};
+
+}  // namespace ringtail::runtime

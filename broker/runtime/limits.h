@@ -1,0 +1,74 @@
+// Every limit of the program with its reason. A limit that an operator may set is a key of
+// Config (config.h); what stands here is fixed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ringtail::runtime {
+
+// --- bytes (STYLE rule B3) ---
+
+// Bodies up to this size lie in the message itself: one allocation, and a queued message never
+// pins a read block.
+inline constexpr std::size_t kInlineBodyMax = 4096;
+// Bodies up to this size are copied into the output block behind their frame headers; larger ones
+// go out as slices of their own. Below it a copy is cheaper than one more piece for writev.
+inline constexpr std::size_t kCopyOutMax = 4096;
+// Output is gathered in blocks of this size.
+inline constexpr std::size_t kOutBlockSize = 64 * 1024;
+// Idle output blocks that one shard keeps for reuse; 32 x 64 KiB is what a busy turn uses.
+inline constexpr std::size_t kOutBlocksKept = 32;
+// The read buffer, one per shard, shared by all its streams: what one read may bring.
+inline constexpr std::size_t kReadBufferSize = 256 * 1024;
+// Space in front of it where a stream puts the incomplete frame that the last read left: the
+// largest frame there is (frame_max) and its 8 bytes of envelope.
+inline constexpr std::size_t kReadHeadroom = 128 * 1024 + 64;
+
+// --- shards ---
+
+// Letters of one (sender shard, receiver shard) ring. A letter carries a batch, so a few
+// thousand are far more than credit lets be on their way; the rest waits at the sender.
+inline constexpr std::size_t kMailboxCapacity = 1024;
+// Rounds of letters, flushes and output in one turn before the loop looks at its sockets again.
+inline constexpr int kRoundsPerTurn = 8;
+
+// --- flow (derived from positions: sent minus settled, sent minus written) ---
+
+// Publishes a channel may have sent to one queue without an answer, in messages and bytes. At
+// 3 million messages a second this is a few milliseconds of work for the queue's shard.
+inline constexpr std::uint64_t kPublishWindowMessages = 16 * 1024;
+inline constexpr std::uint64_t kPublishWindowBytes = 16 * 1024 * 1024;
+// Deliveries a queue may have sent to one consumer that its connection has not yet written.
+inline constexpr std::uint64_t kDeliverWindowMessages = 16 * 1024;
+inline constexpr std::uint64_t kDeliverWindowBytes = 1024 * 1024;
+// Unwritten output above which a connection gives its consumers no more credit.
+inline constexpr std::size_t kOutputHighMark = 1024 * 1024;
+// Unwritten output above which a connection is not read: a client that asks and never listens. Far
+// above the high mark, because a client that blocks on writing must still be read to get unstuck.
+inline constexpr std::size_t kOutputReadStop = 16 * 1024 * 1024;
+// Frames of channels that wait for an answer, kept per connection before its reading stops.
+inline constexpr std::size_t kPendingFramesMax = 1024 * 1024;
+
+// --- connections ---
+
+// A handshake that failed is answered with silence for this long (RabbitMQ does the same: a client
+// that guesses passwords waits, the node does not).
+inline constexpr std::uint64_t kRefusalPauseMs = 3000;
+// How long the client may take to answer connection.close.
+inline constexpr std::uint64_t kCloseTimeoutMs = 5000;
+// How long clients together may take when the node stops.
+inline constexpr std::uint64_t kShutDownTimeoutMs = 3000;
+// How often the counted memory is compared with the watermark.
+inline constexpr std::uint64_t kMemoryCheckMs = 50;
+
+// --- protocol ---
+
+// RabbitMQ refuses a frame_max below this (AMQP 0-9-1, 4.2.3: frame-min-size).
+inline constexpr std::uint32_t kFrameMinSize = 4096;
+// Nesting of tables and arrays; RabbitMQ has no limit, a stack has.
+inline constexpr int kTableDepthMax = 64;
+// Longest short string of the protocol, so of every queue, exchange, vhost and consumer name.
+inline constexpr std::size_t kShortStringMax = 255;
+
+}  // namespace ringtail::runtime

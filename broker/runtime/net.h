@@ -1,0 +1,80 @@
+// Sockets; one of the five doors to the outside (env.h).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "broker/runtime/bytes.h"
+#include "broker/runtime/status.h"
+
+namespace ringtail::runtime {
+
+// What a stream tells its owner. Called on the stream's shard, from the loop, never from inside a
+// call to the stream.
+class StreamEvents {
+ public:
+  virtual ~StreamEvents() = default;
+  // Bytes have come. They lie in the shard's read buffer and are valid during the call only; the
+  // kReadHeadroom bytes in front of them are writable too, so that the owner can put what an
+  // earlier read left directly before them and parse both as one.
+  virtual void on_read(std::span<std::uint8_t> data) noexcept = 0;
+  // Output that write() could not hand to the kernel at once has been written.
+  virtual void on_written() noexcept = 0;
+  // The stream has ended: by close() (status ok), by the peer (kClosed) or by an error. Exactly
+  // once, as the last event; the owner may destroy the stream from here on, this call included.
+  virtual void on_closed(const Status& status) noexcept = 0;
+};
+
+// A connected byte stream. Owned by the one who uses it; lives and acts on one shard.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  // Begins to read; events go to `events` from now on.
+  virtual void start(StreamEvents& events) = 0;
+  virtual void pause_reading() = 0;
+  virtual void resume_reading() = 0;
+  // Takes everything in `chain` and writes it. True: the kernel has it all. False: the rest is on
+  // its way and on_written() will follow; until then write() must not be called (pending_write()).
+  virtual bool write(OutChain& chain) = 0;
+  virtual bool pending_write() const = 0;
+  // Ends the stream; output not yet written is lost; on_closed() follows. Idempotent.
+  virtual void close() = 0;
+  // "127.0.0.1:5672", "[::1]:5672".
+  virtual std::string peer_name() const = 0;
+  virtual std::string local_name() const = 0;
+  // The peer is a loopback address.
+  virtual bool peer_is_loopback() const = 0;
+};
+
+// A connection that was accepted on one shard and is on its way to the shard that will own it.
+class AcceptedSocket {
+ public:
+  virtual ~AcceptedSocket() = default;  // not adopted: closed
+};
+
+class Listener {
+ public:
+  virtual ~Listener() = default;  // stops accepting
+  virtual std::string local_name() const = 0;
+  virtual std::uint16_t port() const = 0;
+};
+
+class Net {
+ public:
+  virtual ~Net() = default;
+  // Listens on an address ("127.0.0.1", "::1", "0.0.0.0", "::"; never a host name) and port (0: any
+  // free one), exclusively: a port in use is kBusy, an address that is not ours kInvalid. IPv6
+  // sockets take IPv6 only. `accepted` runs on this shard; hand the socket to any shard's adopt().
+  virtual Result<std::unique_ptr<Listener>> listen(
+      const std::string& address, std::uint16_t port,
+      std::function<void(std::unique_ptr<AcceptedSocket>)> accepted) = 0;
+  virtual Result<std::unique_ptr<Stream>> adopt(std::unique_ptr<AcceptedSocket> socket) = 0;
+  // Connects; `done` gets the stream or the reason.
+  virtual void connect(const std::string& address, std::uint16_t port,
+                       std::function<void(Result<std::unique_ptr<Stream>>)> done) = 0;
+};
+
+}  // namespace ringtail::runtime

@@ -1,0 +1,397 @@
+#include "broker/runtime/sim/sim_disk.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "broker/runtime/check.h"
+#include "broker/runtime/sim/sim_env.h"
+
+namespace ringtail::runtime {
+
+namespace {
+
+constexpr std::size_t kSectorSize = 512;
+
+// "a//b/" and "a/./b" are "a/b"; ".." is not understood (nothing needs it).
+std::string normal(const std::string& path) {
+  std::string out;
+  std::size_t at = 0;
+  while (at < path.size()) {
+    const std::size_t end = std::min(path.find('/', at), path.size());
+    const std::string_view part(path.data() + at, end - at);
+    if (!part.empty() && part != ".") {
+      if (!out.empty() || path.front() == '/') out += '/';
+      out += part;
+    }
+    at = end + 1;
+  }
+  if (out.empty()) out = path.starts_with('/') ? "/" : ".";
+  return out;
+}
+
+std::string directory_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string_view text_of(Code code) {
+  return code == Code::kNoSpace ? "no space left on device" : "input/output error";
+}
+
+}  // namespace
+
+// --- content ---
+
+void SimInode::apply(std::vector<std::uint8_t>& target, std::uint64_t offset,
+                     std::span<const std::uint8_t> bytes) {
+  if (bytes.empty()) return;
+  if (target.size() < offset + bytes.size()) target.resize(offset + bytes.size());
+  std::memcpy(target.data() + offset, bytes.data(), bytes.size());
+}
+
+void SimInode::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) {
+  apply(content_, offset, bytes);
+  unsynced_.push_back({++write_count_, offset, {bytes.begin(), bytes.end()}});
+}
+
+void SimInode::synced_up_to(std::uint64_t write_count) {
+  std::deque<Write> rest;
+  for (Write& write : unsynced_) {
+    if (write.lost || write.number > write_count) {
+      rest.push_back(std::move(write));
+    } else {
+      apply(durable_, write.offset, write.bytes);
+    }
+  }
+  unsynced_ = std::move(rest);
+}
+
+void SimInode::sync_failed_at(std::uint64_t write_count) {
+  for (Write& write : unsynced_) write.lost = write.lost || write.number <= write_count;
+}
+
+void SimInode::tear(std::vector<std::uint8_t>& target, const Write& write, SimRng& rng) {
+  std::size_t at = 0;
+  while (at < write.bytes.size()) {
+    // A sector of the disk, not of the write: what lies in front of it in the same sector survives.
+    const std::size_t in_sector = kSectorSize - (write.offset + at) % kSectorSize;
+    const std::size_t size = std::min(in_sector, write.bytes.size() - at);
+    const std::uint64_t fate = rng.below(4);
+    if (fate < 2) {
+      apply(target, write.offset + at, {write.bytes.data() + at, size});
+    } else if (fate == 2) {
+      std::vector<std::uint8_t> rubbish(size);
+      rng.fill_secure(rubbish);
+      apply(target, write.offset + at, rubbish);
+    }
+    at += size;
+  }
+}
+
+void SimInode::crash(SimRng& rng, const SimDiskOptions& options) {
+  for (const Write& write : unsynced_) {
+    const double fate = static_cast<double>(rng.below(1 << 20)) / (1 << 20);
+    if (fate < options.crash_keeps) {
+      apply(durable_, write.offset, write.bytes);
+    } else if (fate >= options.crash_keeps + options.crash_forgets) {
+      tear(durable_, write, rng);
+    }
+  }
+  unsynced_.clear();
+  content_ = durable_;
+}
+
+// --- the drive ---
+
+void SimDrive::fail_call(SimDiskCall call, std::uint64_t n, Code code, std::uint64_t count) {
+  RT_CHECK(n > 0 && count > 0, "calls are counted from 1");
+  const std::uint64_t first = calls(call) + n;
+  faults_.push_back({call, first, first + count - 1, code});
+}
+
+Status SimDrive::begin_call(SimDiskCall call, const std::string& path) {
+  const std::uint64_t number = ++calls_[static_cast<std::size_t>(call)];
+  for (const Fault& fault : faults_) {
+    if (fault.call == call && number >= fault.first && number <= fault.last) {
+      return Status(fault.code, path + ": " + std::string(text_of(fault.code)));
+    }
+  }
+  return {};
+}
+
+void SimDrive::set_name(const std::string& path, const InodePtr& inode) {
+  if (inode == nullptr) {
+    files_.erase(path);
+  } else {
+    files_[path] = inode;
+  }
+}
+
+void SimDrive::undo(const NameChange& change) {
+  // Its old name is taken by a later, durable change: then the rename must have been durable too.
+  if (!change.from.empty() && files_.contains(change.from)) return;
+  set_name(change.path, change.before);
+  if (!change.from.empty()) set_name(change.from, change.from_before);
+}
+
+void SimDrive::crash_names() {
+  // For each directory: how many of its changes, from the oldest on, had reached the disk.
+  std::map<std::string, std::uint64_t> made;
+  for (const NameChange& change : changes_) ++made[change.directory];
+  std::map<std::string, std::uint64_t> undone;
+  for (const auto& [directory, count] : made) undone[directory] = world_.rng().below(count + 1);
+  // A change that follows from an undone one (the same names) is undone with it: names cannot stand
+  // on what never happened.
+  std::set<std::string> unsettled;
+  std::vector<const NameChange*> undo_list;
+  std::map<std::string, std::uint64_t> seen;
+  for (const NameChange& change : changes_) {
+    const std::uint64_t kept = made[change.directory] - undone[change.directory];
+    const bool lost = seen[change.directory]++ >= kept;
+    if (!lost && !unsettled.contains(change.path) && !unsettled.contains(change.from)) continue;
+    unsettled.insert(change.path);
+    if (!change.from.empty()) unsettled.insert(change.from);
+    undo_list.push_back(&change);
+  }
+  for (auto at = undo_list.rbegin(); at != undo_list.rend(); ++at) undo(**at);
+  changes_.clear();
+}
+
+void SimDrive::crash() {
+  kill_processes();
+  crash_names();
+  // In order of creation: a map of names would do too, but an inode may have gained another name.
+  std::map<std::uint64_t, SimInode*> inodes;
+  for (const auto& [path, inode] : files_) inodes[inode->sequence()] = inode.get();
+  for (const auto& [sequence, inode] : inodes) inode->crash(world_.rng(), options_);
+}
+
+Result<std::vector<std::uint8_t>> SimDrive::content(const std::string& path) const {
+  const auto found = files_.find(normal(path));
+  if (found == files_.end()) return Status(Code::kNotFound, path + ": no such file");
+  return found->second->content();
+}
+
+std::uint64_t SimDrive::used_bytes() const {
+  std::uint64_t used = 0;
+  for (const auto& [path, inode] : files_) used += inode->content().size();
+  return used;
+}
+
+std::uint64_t SimDrive::room() const {
+  // Counting is slow; nobody fills a drive of the default size.
+  if (options_.capacity_bytes >= SimDiskOptions{}.capacity_bytes) return options_.capacity_bytes;
+  return options_.capacity_bytes - std::min(options_.capacity_bytes, used_bytes());
+}
+
+// --- one open file ---
+
+SimFile::SimFile(SimEnv& env, SimDrive& drive, std::string path, std::shared_ptr<SimInode> inode,
+                 bool writable)
+    : env_(env),
+      drive_(drive),
+      path_(std::move(path)),
+      inode_(std::move(inode)),
+      writable_(writable),
+      generation_(drive.generation_) {}
+
+SimFile::~SimFile() {
+  RT_CHECK(queue_.empty() || generation_ != drive_.generation_,
+           "a file is closed while a request of it is under way");
+  env_.world().cancel(event_);
+}
+
+void SimFile::submit(Kind kind, DiskRequest& request) {
+  queue_.push_back({kind, &request});
+  if (!running_) begin_next();
+}
+
+void SimFile::begin_next() {
+  running_ = true;
+  const SimDiskOptions& options = drive_.options_;
+  const bool syncs = queue_.front().kind == Kind::kSync;
+  sync_covers_ = inode_->write_count();
+  const std::uint64_t delay_ns =
+      syncs ? env_.world().rng().between(options.sync_min_ns, options.sync_max_ns)
+            : env_.world().rng().between(options.latency_min_ns, options.latency_max_ns);
+  event_ = env_.schedule(delay_ns, SimEventKind::kWork, [this] {
+    if (generation_ != drive_.generation_) return;  // its process is dead
+    finish(run(queue_.front()));
+  });
+}
+
+void SimFile::finish(const Status& status) {
+  DiskRequest& request = *queue_.front().request;
+  queue_.pop_front();
+  running_ = false;
+  event_ = {};
+  if (!queue_.empty()) begin_next();
+  // Last, and a copy: the callback may destroy this file and the request, or use it again.
+  const std::function<void(const Status&)> done = request.done;
+  done(status);
+}
+
+Status SimFile::run(const Pending& pending) {
+  DiskRequest& request = *pending.request;
+  request.transferred = 0;
+  switch (pending.kind) {
+    case Kind::kRead:
+      return run_read(request);
+    case Kind::kWrite:
+      return run_write(request, request.offset);
+    case Kind::kAppend:
+      return run_write(request, inode_->content().size());
+    case Kind::kSync:
+      return run_sync();
+  }
+  return {};
+}
+
+Status SimFile::run_read(DiskRequest& request) {
+  RT_TRY(drive_.begin_call(SimDiskCall::kRead, path_));
+  const std::vector<std::uint8_t>& content = inode_->content();
+  if (request.offset >= content.size()) return {};
+  const std::size_t size =
+      std::min<std::size_t>(request.buffer.size(), content.size() - request.offset);
+  std::copy_n(content.begin() + static_cast<std::ptrdiff_t>(request.offset), size,
+              request.buffer.begin());
+  request.transferred = size;
+  return {};
+}
+
+Status SimFile::run_write(DiskRequest& request, std::uint64_t offset) {
+  if (!writable_) return Status(Code::kInvalid, path_ + ": opened for reading only");
+  RT_TRY(failed_);
+  Status status = drive_.begin_call(SimDiskCall::kWrite, path_);
+  std::size_t size = request.content.size();
+  // A write that fails may have written a part.
+  if (!status.ok()) size = env_.world().rng().below(size + 1);
+  const std::uint64_t end = std::max<std::uint64_t>(offset + size, inode_->content().size());
+  const std::uint64_t growth = end - inode_->content().size();
+  if (const std::uint64_t room = drive_.room(); growth > room) {
+    size -= std::min<std::size_t>(size, growth - room);
+    status = Status(Code::kNoSpace, path_ + ": " + std::string(text_of(Code::kNoSpace)));
+  }
+  inode_->write(offset, request.content.first(size));
+  request.transferred = size;
+  return status;
+}
+
+Status SimFile::run_sync() {
+  RT_TRY(failed_);
+  failed_ = drive_.begin_call(SimDiskCall::kSync, path_);
+  if (failed_.ok()) {
+    inode_->synced_up_to(sync_covers_);
+  } else {
+    inode_->sync_failed_at(sync_covers_);
+  }
+  return failed_;
+}
+
+// --- names ---
+
+SimDrive& SimDisk::drive() const { return env_.host().drive(); }
+
+Result<std::unique_ptr<File>> SimDisk::open(const std::string& path, OpenMode mode) {
+  const std::string name = normal(path);
+  RT_TRY(drive().begin_call(SimDiskCall::kName, name));
+  const auto found = drive().files_.find(name);
+  std::shared_ptr<SimInode> inode;
+  if (mode == OpenMode::kCreateNew) {
+    if (found != drive().files_.end()) return Status(Code::kExists, path + ": exists already");
+    const std::string directory = directory_of(name);
+    if (directory != "." && directory != "/" && !drive().directories_.contains(directory)) {
+      return Status(Code::kNotFound, path + ": no such directory");
+    }
+    inode = std::make_shared<SimInode>(++drive().last_inode_);
+    drive().changes_.push_back({directory, name, nullptr, "", nullptr});
+    drive().set_name(name, inode);
+  } else if (found == drive().files_.end()) {
+    return Status(Code::kNotFound, path + ": no such file");
+  } else {
+    inode = found->second;
+  }
+  return std::unique_ptr<File>(
+      std::make_unique<SimFile>(env_, drive(), name, std::move(inode), mode != OpenMode::kRead));
+}
+
+Status SimDisk::make_directory(const std::string& path) {
+  std::string name = normal(path);
+  RT_TRY(drive().begin_call(SimDiskCall::kName, name));
+  if (drive().files_.contains(name)) return Status(Code::kExists, path + ": is a file");
+  for (; name != "." && name != "/"; name = directory_of(name)) drive().directories_[name] = true;
+  return {};
+}
+
+Result<std::vector<std::string>> SimDisk::list(const std::string& path) {
+  const std::string name = normal(path);
+  RT_TRY(drive().begin_call(SimDiskCall::kName, name));
+  if (name != "." && name != "/" && !drive().directories_.contains(name)) {
+    return Status(Code::kNotFound, path + ": no such directory");
+  }
+  std::set<std::string> names;
+  const auto add = [&](const std::string& entry) {
+    if (entry != name && directory_of(entry) == name) {
+      names.insert(entry.substr(entry.rfind('/') == std::string::npos ? 0 : entry.rfind('/') + 1));
+    }
+  };
+  for (const auto& [entry, inode] : drive().files_) add(entry);
+  for (const auto& [entry, exists] : drive().directories_) add(entry);
+  return std::vector<std::string>(names.begin(), names.end());
+}
+
+Status SimDisk::rename(const std::string& from, const std::string& to) {
+  const std::string old_name = normal(from);
+  const std::string new_name = normal(to);
+  RT_TRY(drive().begin_call(SimDiskCall::kName, old_name));
+  auto& files = drive().files_;
+  const auto found = files.find(old_name);
+  if (found == files.end()) return Status(Code::kNotFound, from + ": no such file");
+  if (old_name == new_name) return {};
+  const std::shared_ptr<SimInode> inode = found->second;
+  const auto replaced = files.find(new_name);
+  drive().changes_.push_back({directory_of(new_name), new_name,
+                              replaced == files.end() ? nullptr : replaced->second, old_name,
+                              inode});
+  drive().set_name(new_name, inode);
+  drive().set_name(old_name, nullptr);
+  return {};
+}
+
+Status SimDisk::remove(const std::string& path) {
+  const std::string name = normal(path);
+  RT_TRY(drive().begin_call(SimDiskCall::kName, name));
+  const auto found = drive().files_.find(name);
+  if (found != drive().files_.end()) {
+    drive().changes_.push_back({directory_of(name), name, found->second, "", nullptr});
+    drive().set_name(name, nullptr);
+    return {};
+  }
+  if (!drive().directories_.contains(name)) {
+    return Status(Code::kNotFound, path + ": no such file or directory");
+  }
+  Result<std::vector<std::string>> entries = list(path);
+  RT_TRY(entries.status());
+  if (!entries.value().empty()) return Status(Code::kBusy, path + ": directory not empty");
+  drive().directories_.erase(name);
+  return {};
+}
+
+Status SimDisk::sync_directory(const std::string& path) {
+  const std::string name = normal(path);
+  RT_TRY(drive().begin_call(SimDiskCall::kSync, name));
+  std::erase_if(drive().changes_,
+                [&](const SimDrive::NameChange& change) { return change.directory == name; });
+  return {};
+}
+
+Result<std::uint64_t> SimDisk::free_bytes(const std::string& path) {
+  RT_TRY(drive().begin_call(SimDiskCall::kName, path));
+  return drive().room();
+}
+
+}  // namespace ringtail::runtime

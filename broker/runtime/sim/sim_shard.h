@@ -1,0 +1,55 @@
+// Drives shards in a simulation: SimShardDriver is to a Shard what uv/uv_shard.h is in a real node,
+// SimNode holds all shards of one node.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "broker/runtime/mailbox.h"
+#include "broker/runtime/shard.h"
+#include "broker/runtime/sim/sim_env.h"
+
+namespace ringtail::runtime {
+
+// One shard's loop. A turn runs after each of its callbacks (socket, timer, disk), when another
+// shard wakes it, and again while run_turn() returns true; a turn takes virtual time, so that a
+// shard which never rests does not stop the clock.
+class SimShardDriver final : public Waker {
+ public:
+  SimShardDriver(SimHost& host, NodeId node, ShardId id, Mailboxes& mailboxes);
+  ~SimShardDriver() override;
+
+  Shard& shard() { return shard_; }
+  SimEnv& env() { return env_; }
+  // From another shard: a turn follows after a short random while.
+  void wake() noexcept override;
+  // Runs a test's code on this shard, as a callback of its loop would run: now; a turn follows.
+  void run(const std::function<void()>& code) { env_.enter(code); }
+
+ private:
+  void turn_after(std::uint64_t delay_ns);
+  void turn();
+
+  SimEnv env_;
+  Shard shard_;
+  SimEventId turn_event_;  // the next turn, if one is due
+};
+
+// A process on a host: its shards and their mailboxes. Destroying it ends the process; actors must
+// be gone by then.
+class SimNode {
+ public:
+  SimNode(SimHost& host, NodeId node, std::size_t shards);
+
+  std::size_t size() const { return drivers_.size(); }
+  SimShardDriver& driver(std::size_t shard) { return *drivers_[shard]; }
+  Shard& shard(std::size_t shard) { return drivers_[shard]->shard(); }
+  Mailboxes& mailboxes() { return mailboxes_; }
+
+ private:
+  Mailboxes mailboxes_;
+  std::vector<std::unique_ptr<SimShardDriver>> drivers_;
+};
+
+}  // namespace ringtail::runtime

@@ -1,0 +1,92 @@
+#include "broker/runtime/uv/uv_disk.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "broker/runtime/uv/uv_error.h"
+#include "broker/runtime/uv/uv_file.h"
+
+namespace ringtail::runtime {
+
+Result<std::unique_ptr<File>> UvDisk::open(const std::string& path, OpenMode mode) {
+  int flags = O_CLOEXEC;
+  switch (mode) {
+    case OpenMode::kRead:
+      flags |= O_RDONLY;
+      break;
+    case OpenMode::kReadWrite:
+      flags |= O_RDWR;
+      break;
+    case OpenMode::kCreateNew:
+      flags |= O_RDWR | O_CREAT | O_EXCL;
+      break;
+  }
+  const int fd = ::open(path.c_str(), flags, 0640);
+  if (fd < 0) return errno_status(errno, "cannot open " + path);
+  struct stat facts {};
+  if (::fstat(fd, &facts) != 0) {
+    const int error = errno;
+    ::close(fd);
+    return errno_status(error, "cannot open " + path);
+  }
+  return std::unique_ptr<File>(
+      std::make_unique<UvFile>(loop_, fd, static_cast<std::uint64_t>(facts.st_size), path));
+}
+
+Status UvDisk::make_directory(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) return errno_status(error.value(), "cannot create directory " + path);
+  return {};
+}
+
+Result<std::vector<std::string>> UvDisk::list(const std::string& path) {
+  std::error_code error;
+  std::vector<std::string> names;
+  std::filesystem::directory_iterator entry(path, error);
+  while (!error && entry != std::filesystem::directory_iterator()) {
+    names.push_back(entry->path().filename().string());
+    entry.increment(error);
+  }
+  if (error) return errno_status(error.value(), "cannot list " + path);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Status UvDisk::rename(const std::string& from, const std::string& to) {
+  if (std::rename(from.c_str(), to.c_str()) == 0) return {};
+  return errno_status(errno, "cannot rename " + from + " to " + to);
+}
+
+Status UvDisk::remove(const std::string& path) {
+  if (std::remove(path.c_str()) == 0) return {};
+  return errno_status(errno, "cannot remove " + path);
+}
+
+Status UvDisk::sync_directory(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return errno_status(errno, "cannot sync directory " + path);
+  const int error = ::fsync(fd) == 0 ? 0 : errno;
+  ::close(fd);
+  if (error != 0) return errno_status(error, "cannot sync directory " + path);
+  return {};
+}
+
+Result<std::uint64_t> UvDisk::free_bytes(const std::string& path) {
+  struct statvfs facts {};
+  if (::statvfs(path.c_str(), &facts) != 0) {
+    return errno_status(errno, "cannot ask for the free space of " + path);
+  }
+  return static_cast<std::uint64_t>(facts.f_bavail) * facts.f_frsize;
+}
+
+}  // namespace ringtail::runtime
