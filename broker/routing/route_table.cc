@@ -1,0 +1,134 @@
+#include "broker/routing/route_table.h"
+
+#include <unordered_map>
+#include <utility>
+
+#include "broker/amqp/field_table.h"
+#include "broker/routing/exchange.h"
+#include "broker/runtime/bytes.h"
+#include "broker/runtime/check.h"
+
+namespace ringtail::broker {
+
+using cluster::metadata::BindingRecord;
+using cluster::metadata::DestinationKind;
+using cluster::metadata::ExchangeRecord;
+using cluster::metadata::QueueRecord;
+
+Exchange::Exchange(std::shared_ptr<const ExchangeRecord> record, const ExchangeType& type,
+                   VhostRoutes& vhost)
+    : Target(Kind::kExchange),
+      record_(std::move(record)),
+      type_(type),
+      vhost_(vhost),
+      default_(record_->name.empty()),
+      index_(type.make_index()) {
+  const auto alternate =
+      amqp::find_in_table(runtime::as_bytes(record_->arguments), "alternate-exchange");
+  if (!alternate) return;
+  if (const auto name = alternate->as_text()) alternate_ = std::string(*name);
+}
+
+struct RouteTable::State {
+  std::unordered_map<std::string, VhostRoutes, TextHash, std::equal_to<>> vhosts;
+
+  // Of the call that is running.
+  std::uint64_t calls = 0;
+  std::vector<const Target*> exchanges;  // reached, in order
+
+  // The vhost of a record; a vhost comes to be known with its first exchange.
+  VhostRoutes& vhost(const std::string& name) { return vhosts[name]; }
+  const Target* target_of(const BindingRecord& record) {
+    const VhostRoutes& where = vhost(record.vhost);
+    if (record.kind == DestinationKind::kQueue) return where.queue(record.destination);
+    return where.exchange(record.destination);
+  }
+  static void match(const Exchange& exchange, const Routable& message, Matches& matches);
+};
+
+RouteTable::RouteTable(cluster::metadata::View& view) : state_(std::make_unique<State>()) {
+  view.add_observer(*this);
+}
+
+RouteTable::~RouteTable() = default;
+
+const Exchange* RouteTable::find(std::string_view vhost, std::string_view name) const {
+  const auto found = state_->vhosts.find(vhost);
+  return found == state_->vhosts.end() ? nullptr : found->second.exchange(name);
+}
+
+const ExchangeRecord& RouteTable::record(const Exchange& exchange) { return exchange.record(); }
+
+bool RouteTable::knows_type(std::string_view type) { return find_exchange_type(type) != nullptr; }
+
+std::optional<std::string> RouteTable::fault_of_binding(const Exchange& exchange,
+                                                        std::string_view arguments) {
+  const auto check = exchange.type().fault_of_binding;
+  return check == nullptr ? std::nullopt : check(arguments);
+}
+
+void RouteTable::State::match(const Exchange& exchange, const Routable& message, Matches& matches) {
+  if (!exchange.is_default()) {
+    exchange.index().match(message, matches);
+    return;
+  }
+  for_each_key(message, [&exchange, &matches](std::string_view key) {
+    const QueueTarget* queue = exchange.vhost().queue(key);
+    if (queue != nullptr) matches.reach(*queue);
+  });
+}
+
+// As RabbitMQ does it (rabbit_exchange:route1): every exchange has its turn at most once; the
+// alternate steps in where the bindings of an exchange matched nothing at all.
+void RouteTable::route(const Exchange& exchange, const Routable& message,
+                       std::vector<const QueueRecord*>& out) const {
+  std::vector<const Target*>& exchanges = state_->exchanges;
+  exchanges.clear();
+  Matches matches(++state_->calls, out, exchanges);
+  matches.reach(exchange);
+  for (std::size_t next = 0; next < exchanges.size(); ++next) {
+    const auto& current = static_cast<const Exchange&>(*exchanges[next]);
+    matches.clear_any();
+    State::match(current, message, matches);
+    if (matches.any() || current.alternate() == nullptr) continue;
+    const Exchange* alternate = current.vhost().exchange(*current.alternate());
+    if (alternate != nullptr) matches.reach(*alternate);
+  }
+}
+
+void RouteTable::exchange_added(const std::shared_ptr<const ExchangeRecord>& record) {
+  const ExchangeType* type = find_exchange_type(record->type);
+  RT_CHECK(type != nullptr, "an exchange of a type that the channel should have refused");
+  VhostRoutes& where = state_->vhost(record->vhost);
+  where.exchanges.emplace(record->name, std::make_unique<Exchange>(record, *type, where));
+}
+
+void RouteTable::exchange_removed(const ExchangeRecord& record) {
+  VhostRoutes& where = state_->vhost(record.vhost);
+  where.exchanges.erase(where.exchanges.find(record.name));
+}
+
+void RouteTable::queue_added(const std::shared_ptr<const QueueRecord>& record) {
+  state_->vhost(record->vhost).queues.emplace(record->name, std::make_unique<QueueTarget>(record));
+}
+
+void RouteTable::queue_removed(const QueueRecord& record) {
+  VhostRoutes& where = state_->vhost(record.vhost);
+  where.queues.erase(where.queues.find(record.name));
+}
+
+void RouteTable::binding_added(const BindingRecord& record) {
+  Exchange* source = state_->vhost(record.vhost).exchange(record.source);
+  const Target* target = state_->target_of(record);
+  RT_CHECK(source != nullptr && target != nullptr, "a binding between what is not there");
+  source->index().add(record.routing_key, record.arguments, *target);
+}
+
+void RouteTable::binding_removed(const BindingRecord& record) {
+  Exchange* source = state_->vhost(record.vhost).exchange(record.source);
+  const Target* target = state_->target_of(record);
+  RT_CHECK(source != nullptr && target != nullptr, "a binding between what is not there");
+  source->index().remove(record.routing_key, record.arguments, *target);
+}
+
+}  // namespace ringtail::broker

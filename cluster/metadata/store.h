@@ -1,0 +1,49 @@
+// The metadata state machine: vhosts, exchanges, queues, bindings. Every shard of the node holds one
+// and applies the same commands in the same order (metadata/service.h brings them; with a cluster,
+// Raft orders them). Deterministic: no clock, no chance, no walk over a hash map decides anything.
+//
+// A new store holds the vhost "/" and in every vhost the pre-declared exchanges of AMQP 0-9-1 and
+// RabbitMQ: "" and amq.direct (direct), amq.fanout, amq.topic, amq.headers and amq.match (headers),
+// amq.rabbitmq.trace (topic, internal); all durable. The default exchange's bindings are implied (each queue by its name)
+// and are not among the binding records.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "cluster/metadata/commands.h"
+#include "cluster/metadata/view.h"
+
+namespace ringtail::cluster::metadata {
+
+class Store : public View {
+ public:
+  // `shards`: how many shards this node spreads its queues over.
+  explicit Store(std::uint16_t shards);
+  ~Store() override;
+
+  CommandResult apply(const Command& command);
+
+  std::uint64_t version() const override;
+  bool has_vhost(std::string_view vhost) const override;
+  std::shared_ptr<const QueueRecord> queue(std::string_view vhost,
+                                           std::string_view name) const override;
+  std::shared_ptr<const ExchangeRecord> exchange(std::string_view vhost,
+                                                 std::string_view name) const override;
+  void for_each_queue(const std::function<void(const std::shared_ptr<const QueueRecord>&)>& visit)
+      const override;
+  void add_observer(Observer& observer) override;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace ringtail::cluster::metadata

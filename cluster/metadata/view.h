@@ -1,0 +1,44 @@
+// Reading the metadata on a shard: lookups in this shard's replica, and being told of changes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "cluster/metadata/records.h"
+
+namespace ringtail::cluster::metadata {
+
+// Told of every change after it was applied, on the shard of the replica, in order. What the
+// observer reads from the view is the state after the change.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void exchange_added(const std::shared_ptr<const ExchangeRecord>&) {}
+  virtual void exchange_removed(const ExchangeRecord&) {}
+  virtual void queue_added(const std::shared_ptr<const QueueRecord>&) {}
+  virtual void queue_removed(const QueueRecord&) {}
+  virtual void binding_added(const BindingRecord&) {}
+  virtual void binding_removed(const BindingRecord&) {}
+};
+
+// Read-only; one per shard; used on that shard's thread. Lookups cost one hash of the name.
+class View {
+ public:
+  virtual ~View() = default;
+  // Grows with every applied change: what was computed from the view at one version holds while the
+  // version stays.
+  virtual std::uint64_t version() const = 0;
+  virtual bool has_vhost(std::string_view vhost) const = 0;
+  // Null when there is none.
+  virtual std::shared_ptr<const QueueRecord> queue(std::string_view vhost,
+                                                   std::string_view name) const = 0;
+  virtual std::shared_ptr<const ExchangeRecord> exchange(std::string_view vhost,
+                                                         std::string_view name) const = 0;
+  virtual void for_each_queue(
+      const std::function<void(const std::shared_ptr<const QueueRecord>&)>& visit) const = 0;
+  virtual void add_observer(Observer& observer) = 0;
+};
+
+}  // namespace ringtail::cluster::metadata
