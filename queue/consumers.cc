@@ -1,0 +1,63 @@
+#include "queue/consumers.h"
+
+#include "broker/runtime/check.h"
+
+namespace ringtail::queue {
+
+Consumer::Consumer(ChannelLink& link, const Consume& letter)
+    : link_(link),
+      no_ack_(letter.no_ack),
+      id_(letter.consumer),
+      unacked_limit_(letter.no_ack ? 0 : letter.prefetch),
+      delivery_limit_(letter.delivery_limit),
+      tag_(letter.tag) {}
+
+void Consumers::add(Consumer& consumer, std::int32_t priority, bool exclusive) {
+  RT_CHECK(admits(exclusive), "a consumer that is not admitted");
+  auto [level, created] = levels_.try_emplace(priority, priority);
+  consumer.level_ = &level->second;
+  ++consumer.level_->consumers;
+  ++count_;
+  had_any_ = true;
+  if (exclusive) exclusive_ = &consumer;
+  place(consumer);
+}
+
+void Consumers::remove(Consumer& consumer) {
+  RT_CHECK(!consumer.cancelled(), "a consumer that was removed before");
+  if (consumer.is_linked()) unlist(consumer);
+  PriorityLevel& level = *consumer.level_;
+  consumer.level_ = nullptr;
+  --count_;
+  if (exclusive_ == &consumer) exclusive_ = nullptr;
+  if (--level.consumers == 0) levels_.erase(level.priority);
+}
+
+bool Consumers::credit(Consumer& consumer, const Credit& letter) {
+  const bool resumed = consumer.paused_ && !letter.paused;
+  consumer.paused_ = letter.paused;
+  consumer.delivery_limit_ = letter.delivery_limit;
+  consumer.written_messages_.settled(letter.written_messages);
+  consumer.written_bytes_.settled(letter.written_bytes);
+  place(consumer);
+  return resumed;
+}
+
+void Consumers::place(Consumer& consumer) {
+  if (consumer.cancelled() || consumer.can_take() == consumer.is_linked()) return;
+  if (consumer.is_linked()) {
+    unlist(consumer);
+    return;
+  }
+  PriorityLevel& level = *consumer.level_;
+  if (level.ready.empty()) ready_levels_.insert(level);
+  level.ready.push_back(consumer);
+}
+
+void Consumers::unlist(Consumer& consumer) {
+  PriorityLevel& level = *consumer.level_;
+  level.ready.erase(level.ready.iterator_to(consumer));
+  if (level.ready.empty()) ready_levels_.erase(ready_levels_.iterator_to(level));
+}
+
+}  // namespace ringtail::queue

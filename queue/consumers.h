@@ -1,0 +1,134 @@
+// The consumers of one queue and who of them is next: the highest priority first, within one
+// priority round robin over those that can take a message. A consumer that can take none stands on
+// no list, so that finding the next one costs the same however many are blocked.
+#pragma once
+
+#include <boost/intrusive/list.hpp>
+#include <boost/intrusive/set.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "broker/runtime/check.h"
+#include "broker/runtime/credit.h"
+#include "broker/runtime/limits.h"
+#include "queue/letters.h"
+
+namespace ringtail::queue {
+
+struct ChannelLink;
+struct PriorityLevel;
+
+// One consumer. Owned by its channel's link; stays there after its cancellation until the messages
+// it holds have been settled.
+class Consumer : public boost::intrusive::list_base_hook<> {
+ public:
+  Consumer(ChannelLink& link, const Consume& letter);
+
+  ChannelLink& link() const { return link_; }
+  ConsumerId id() const { return id_; }
+  const std::string& tag() const { return tag_; }
+  bool no_ack() const { return no_ack_; }
+  bool cancelled() const { return level_ == nullptr; }
+  // Deliveries it was sent and has not settled; always 0 with no_ack.
+  std::uint32_t unacked() const { return unacked_; }
+
+ private:
+  friend class Consumers;
+
+  bool can_take() const {
+    return !paused_ && (unacked_limit_ == 0 || unacked_ < unacked_limit_) &&
+           written_messages_.position() < delivery_limit_ &&
+           written_messages_.open() && written_bytes_.open();
+  }
+
+  ChannelLink& link_;
+  PriorityLevel* level_ = nullptr;  // none: cancelled
+  bool paused_ = false;
+  const bool no_ack_;
+  const ConsumerId id_;
+  const std::uint32_t unacked_limit_;  // 0: none
+  std::uint64_t delivery_limit_;       // deliveries since Consume
+  std::uint32_t unacked_ = 0;
+  runtime::Window written_messages_{runtime::kDeliverWindowMessages};
+  runtime::Window written_bytes_{runtime::kDeliverWindowBytes};
+  const std::string tag_;
+};
+
+// The consumers of one priority. Among the levels with somebody ready while `ready` is not empty.
+struct PriorityLevel : boost::intrusive::set_base_hook<> {
+  explicit PriorityLevel(std::int32_t value) : priority(value) {}
+  const std::int32_t priority;
+  std::size_t consumers = 0;
+  boost::intrusive::list<Consumer, boost::intrusive::constant_time_size<false>> ready;
+};
+
+// The highest priority comes first.
+struct PriorityOrder {
+  bool operator()(const PriorityLevel& left, const PriorityLevel& right) const {
+    return left.priority > right.priority;
+  }
+};
+
+// Lives in its queue, on the queue's shard. Knows the consumers that are not cancelled; they must
+// be removed before they are destroyed.
+class Consumers {
+ public:
+  // May a consumer be added? An exclusive one only as the first, none beside an exclusive one.
+  bool admits(bool exclusive) const { return exclusive_ == nullptr && (!exclusive || count_ == 0); }
+  void add(Consumer& consumer, std::int32_t priority, bool exclusive);
+  // Cancelled from here on. Only when it was added and not removed.
+  void remove(Consumer& consumer);
+
+  std::uint32_t count() const { return count_; }
+  // Whether there ever was one.
+  bool had_any() const { return had_any_; }
+
+  // Who takes the next message; null: nobody can.
+  Consumer* next() {
+    if (ready_levels_.empty()) return nullptr;
+    return &ready_levels_.begin()->ready.front();
+  }
+  // The consumer that next() named was sent a message of this footprint.
+  void sent(Consumer& consumer, std::size_t footprint) {
+    consumer.written_messages_.sent(1);
+    consumer.written_bytes_.sent(footprint);
+    if (!consumer.no_ack_) ++consumer.unacked_;
+    if (!consumer.can_take()) {
+      unlist(consumer);
+      return;
+    }
+    auto& ready = consumer.level_->ready;
+    if (&ready.front() != &ready.back()) {
+      ready.splice(ready.end(), ready, ready.iterator_to(consumer));
+    }
+  }
+  // One of the consumer's messages was acknowledged or came back. Also after its removal.
+  void settled(Consumer& consumer) {
+    RT_DCHECK(consumer.unacked_ > 0, "settled more than was sent");
+    --consumer.unacked_;
+    if (!consumer.is_linked()) place(consumer);
+  }
+  // The channel's report. True: it ended a pause.
+  bool credit(Consumer& consumer, const Credit& letter);
+
+ private:
+  using ReadyLevels = boost::intrusive::set<PriorityLevel, boost::intrusive::compare<PriorityOrder>,
+                                            boost::intrusive::constant_time_size<false>>;
+
+  // Puts the consumer on its ready list, or off it, as it can take messages or not.
+  void place(Consumer& consumer);
+  void unlist(Consumer& consumer);
+
+  // Only looked up by priority; the order does not matter here.
+  std::map<std::int32_t, PriorityLevel> levels_;
+  ReadyLevels ready_levels_;
+  const Consumer* exclusive_ = nullptr;
+  std::uint32_t count_ = 0;
+  bool had_any_ = false;
+};
+
+}  // namespace ringtail::queue

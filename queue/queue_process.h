@@ -1,0 +1,123 @@
+// A queue: the actor that decides the order of everything that happens to it. Its actor id is its
+// qid. What it may be asked, and what it answers, stands in letters.h.
+//
+// Between two letters either nothing is ready or nobody can take it: every handler that makes a
+// message or room for one ends with dispatch(). Answers to requests leave at once; deliveries and
+// Settled are gathered for each channel and leave when the turn's letters have been handled, or
+// before the next answer to that channel, so that a channel hears everything in its order.
+#pragma once
+
+#include <boost/intrusive/list.hpp>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "broker/runtime/letter.h"
+#include "broker/runtime/owned_by.h"
+#include "broker/runtime/shard.h"
+#include "cluster/metadata/records.h"
+#include "queue/channel_link.h"
+#include "queue/consumers.h"
+#include "queue/discard.h"
+#include "queue/letters.h"
+#include "queue/queue_state.h"
+#include "queue/unacked.h"
+
+namespace ringtail::queue {
+
+// Asks for the removal of a queue from the metadata. Never acts inside the call. `done` runs later
+// on the same shard, when all shards have forgotten the queue; the queue process is gone by then.
+using RemoveQueue = std::function<void(std::shared_ptr<const cluster::metadata::QueueRecord>,
+                                       std::function<void()> done)>;
+
+// Made by its shard's registry when the queue is declared, destroyed by it when the queue was
+// removed.
+class QueueProcess final : public runtime::Actor, private runtime::TurnTask {
+ public:
+  QueueProcess(runtime::Shard& shard, std::shared_ptr<const cluster::metadata::QueueRecord> record,
+               const RemoveQueue& remove_queue, Discard& discard);
+  ~QueueProcess() override;
+  QueueProcess(const QueueProcess&) = delete;
+  QueueProcess& operator=(const QueueProcess&) = delete;
+
+  const cluster::metadata::QueueRecord& record() const { return *record_; }
+  void receive(runtime::LetterPtr letter) noexcept override;
+  // The metadata has forgotten the queue: tells the consumers and gives the messages away. To be
+  // destroyed next.
+  void removed();
+
+ private:
+  // Totals since the queue began.
+  struct Statistics {
+    std::uint64_t published = 0;
+    std::uint64_t delivered = 0;
+    std::uint64_t acknowledged = 0;
+    std::uint64_t redelivered = 0;
+  };
+  // An answer that waits until the queue's removal is in force.
+  struct Owed {
+    runtime::Address to;
+    runtime::LetterPtr letter;
+  };
+
+  void turn_end() noexcept override;
+
+  void on_publish(Publish& letter);
+  void on_consume(const Consume& letter);
+  void on_cancel(const Cancel& letter);
+  void on_get(const Get& letter);
+  void on_ack(const Ack& letter);
+  void on_requeue(const Requeue& letter);
+  void on_credit(const Credit& letter);
+  void on_purge(const Purge& letter);
+  void on_inspect(const Inspect& letter);
+  void on_delete(const Delete& letter);
+  void on_channel_gone(const ChannelGone& letter);
+
+  // Hands out what is ready while somebody can take it.
+  void dispatch();
+  void deliver(Consumer& consumer, Entry entry);
+  void count_delivery(const Entry& entry);
+  // A delivery has ended: its consumer may take another one.
+  void settle(Consumer* consumer);
+  // Deliveries have ended, so that messages came back or consumers can take more.
+  void settled();
+  // Starts the removal if this is an auto-delete queue and its last consumer has just gone.
+  void consumer_left();
+  void remove_self();
+
+  // What is kept of a channel: null when there is nothing, or made now.
+  ChannelLink* find_link(const runtime::Address& channel);
+  ChannelLink& link_of(const runtime::Address& channel);
+  void mark_unflushed(ChannelLink& link);
+  void flush(ChannelLink& link);
+  // Posts an answer behind everything that was gathered for the channel.
+  void answer(const runtime::Address& to, runtime::LetterPtr letter);
+  // Takes out all messages, ready and handed out, and all consumers.
+  EntryFifo empty_out();
+
+  runtime::Shard& shard_;
+  const std::shared_ptr<const cluster::metadata::QueueRecord> record_;
+  const Qid qid_;
+  const runtime::Address address_;
+  const RemoveQueue& remove_queue_;
+  Discard& discard_;
+  runtime::OwnedBy owner_;
+
+  QueueState state_;
+  Unacked unacked_;
+  Consumers consumers_;
+  Statistics statistics_;
+
+  std::map<runtime::Address, ChannelLink> links_;
+  ChannelLink* last_link_ = nullptr;  // the one used last: most letters come in runs
+  boost::intrusive::list<ChannelLink, boost::intrusive::constant_time_size<false>> unflushed_;
+
+  // Set when the removal has been asked for: nothing is delivered any more. Shared with the
+  // callback, which outlives the queue.
+  std::shared_ptr<std::vector<Owed>> owed_;
+};
+
+}  // namespace ringtail::queue

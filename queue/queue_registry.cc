@@ -1,0 +1,103 @@
+#include "queue/queue_registry.h"
+
+#include <utility>
+
+namespace ringtail::queue {
+
+using cluster::metadata::QueueRecord;
+using runtime::letter_cast;
+
+namespace {
+
+// What a queue that is gone answers; null where nothing is owed.
+template <typename AnswerLetter, typename Request>
+runtime::LetterPtr not_found(const runtime::Letter& letter) {
+  const auto& request = static_cast<const Request&>(letter);
+  auto reply = std::make_unique<AnswerLetter>(request.qid);
+  reply->request = request.request;
+  if constexpr (requires { reply->consumer = request.consumer; }) {
+    reply->consumer = request.consumer;
+  }
+  if constexpr (requires { reply->answer = Answer::kNotFound; }) {
+    reply->answer = Answer::kNotFound;
+  }
+  return reply;
+}
+
+runtime::LetterPtr answer_of_missing(const runtime::Letter& letter) {
+  switch (static_cast<QueueLetterKind>(letter.kind)) {
+    case kPublish: {
+      const auto& publish = static_cast<const Publish&>(letter);
+      auto settled = std::make_unique<Settled>(publish.qid);
+      settled->up_to = publish.first_number + publish.messages.size() - 1;
+      return settled;
+    }
+    case kConsume:
+      return not_found<ConsumeOk, Consume>(letter);
+    case kCancel:
+      return not_found<CancelOk, Cancel>(letter);
+    case kGet:
+      return not_found<GetResult, Get>(letter);
+    case kPurge:
+      return not_found<Purged, Purge>(letter);
+    case kInspect:
+      return not_found<Inspected, Inspect>(letter);
+    case kDelete:
+      return not_found<DeleteResult, Delete>(letter);
+    case kAck:
+    case kRequeue:
+    case kCredit:
+    case kChannelGone:
+    case kSettled:
+    case kConsumeOk:
+    case kCancelOk:
+    case kDeliver:
+    case kGetResult:
+    case kPurged:
+    case kInspected:
+    case kDeleteResult:
+    case kCancelled:
+    case kResumed:
+      break;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+QueueRegistry::QueueRegistry(runtime::Shard& shard, cluster::metadata::View& view,
+                             RemoveQueue proposer)
+    : shard_(shard), remove_queue_(std::move(proposer)), discard_(shard) {
+  view.add_observer(*this);
+  shard_.set_fallback(this);
+}
+
+QueueRegistry::~QueueRegistry() { shard_.set_fallback(nullptr); }
+
+QueueProcess* QueueRegistry::find(Qid qid) {
+  const auto at = queues_.find(qid);
+  return at == queues_.end() ? nullptr : at->second.get();
+}
+
+void QueueRegistry::receive(runtime::LetterPtr letter) noexcept {
+  runtime::LetterPtr answer = answer_of_missing(*letter);
+  if (answer == nullptr) return;
+  const Qid qid = static_cast<const QueueLetter&>(*letter).qid;
+  const runtime::Address queue{shard_.node(), shard_.id(), runtime::ActorId{qid.value}};
+  shard_.post(queue, letter->from, std::move(answer));
+}
+
+void QueueRegistry::queue_added(const std::shared_ptr<const QueueRecord>& record) {
+  if (record->shard != shard_.id()) return;
+  queues_.emplace(record->qid,
+                  std::make_unique<QueueProcess>(shard_, record, remove_queue_, discard_));
+}
+
+void QueueRegistry::queue_removed(const QueueRecord& record) {
+  const auto at = queues_.find(record.qid);
+  if (at == queues_.end()) return;
+  at->second->removed();
+  queues_.erase(at);
+}
+
+}  // namespace ringtail::queue

@@ -1,0 +1,40 @@
+// The queues of one shard: makes a queue process when the shard's replica learns of a queue that
+// lives here, ends it when the queue is removed, and answers letters to queues that are gone.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+
+#include "broker/runtime/letter.h"
+#include "broker/runtime/shard.h"
+#include "cluster/metadata/view.h"
+#include "queue/discard.h"
+#include "queue/queue_process.h"
+
+namespace ringtail::queue {
+
+// Lives as long as its shard and the shard's replica, on its thread. Makes itself an observer of
+// the replica (and makes what is in it already) and the shard's fallback for letters without a
+// receiver.
+class QueueRegistry : public runtime::Actor, public cluster::metadata::Observer {
+ public:
+  // `proposer` asks the metadata owner to remove a queue (a deleted or auto-delete one). It is a
+  // function because the queue layer may only read the metadata (STYLE 3.1).
+  QueueRegistry(runtime::Shard& shard, cluster::metadata::View& view, RemoveQueue proposer);
+  ~QueueRegistry() override;
+
+  QueueProcess* find(Qid qid);
+  std::size_t size() const { return queues_.size(); }
+
+  void receive(runtime::LetterPtr letter) noexcept override;
+  void queue_added(const std::shared_ptr<const cluster::metadata::QueueRecord>& record) override;
+  void queue_removed(const cluster::metadata::QueueRecord& record) override;
+
+ private:
+  runtime::Shard& shard_;
+  const RemoveQueue remove_queue_;
+  Discard discard_;
+  std::unordered_map<Qid, std::unique_ptr<QueueProcess>> queues_;
+};
+
+}  // namespace ringtail::queue
