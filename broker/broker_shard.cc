@@ -1,0 +1,160 @@
+#include "broker/broker_shard.h"
+
+#include <array>
+
+#include "broker/channel.h"
+#include "broker/connection.h"
+#include "broker/runtime/log.h"
+
+namespace ringtail::broker {
+
+using cluster::metadata::Command;
+using cluster::metadata::CommandResult;
+using cluster::metadata::DeleteQueue;
+using cluster::metadata::Proposed;
+using cluster::metadata::QueueRecord;
+using runtime::Address;
+using runtime::ShardId;
+
+namespace {
+
+// Beside the metadata service's well-known id; invented ids have the highest bit, qids are small.
+constexpr runtime::ActorId kBrokerShardActor{(1ULL << 62) + 0x100};
+
+// Base 64 for URLs (RFC 4648, section 5) of 16 random bytes, without padding: 22 characters.
+std::string random_text(runtime::Rng& rng) {
+  static constexpr char kAlphabet[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  std::array<std::uint8_t, 22> bytes;
+  rng.fill_secure(bytes);
+  std::string text;
+  for (const std::uint8_t byte : bytes) text += kAlphabet[byte & 63];
+  return text;
+}
+
+}  // namespace
+
+BrokerShard::BrokerShard(runtime::Shard& shard, const runtime::Config& config,
+                         std::uint16_t shards)
+    : shard_(shard),
+      config_(config),
+      metadata_(shard, shards),
+      routes_(metadata_.store()),
+      queues_(shard, metadata_.store(),
+              [this](std::shared_ptr<const QueueRecord> record, std::function<void()> done) {
+                propose(DeleteQueue{record->vhost, record->name, record->qid},
+                        [done = std::move(done)](const CommandResult&) { done(); });
+              }),
+      shards_(shards) {
+  shard_.add(kBrokerShardActor, *this);
+}
+
+BrokerShard::~BrokerShard() {
+  connections_.clear();
+  ended_.clear();
+  shard_.remove(kBrokerShardActor);
+}
+
+Address BrokerShard::address_of(runtime::NodeId node, ShardId shard) {
+  return {node, shard, kBrokerShardActor};
+}
+
+void BrokerShard::propose(Command command, std::function<void(const CommandResult&)> done) {
+  auto letter = std::make_unique<cluster::metadata::Propose>();
+  letter->request = next_request_++;
+  letter->command = std::move(command);
+  proposals_[letter->request] = std::move(done);
+  shard_.post(address_of(shard_.node(), shard_.id()),
+              cluster::metadata::Service::owner(shard_.node()), std::move(letter));
+}
+
+std::uint64_t BrokerShard::next_connection_id() {
+  return (std::uint64_t{shard_.id().value} << 48) | next_connection_++;
+}
+
+std::string BrokerShard::generate_name(std::string_view prefix) {
+  return std::string(prefix) + random_text(shard_.env().rng());
+}
+
+void BrokerShard::receive(runtime::LetterPtr letter) noexcept {
+  switch (letter->kind) {
+    case kAdopt:
+      adopt(std::move(runtime::letter_cast<Adopt>(*letter).socket));
+      break;
+    case kConnectionEnded:
+      if (count_ended_) count_ended_(letter->from.shard);
+      break;
+    case kMemoryAlarm:
+      memory_alarm_ = runtime::letter_cast<MemoryAlarm>(*letter).on;
+      for (auto& [id, connection] : connections_) connection->memory_alarm_changed();
+      break;
+    case kShutDown:
+      shut_down();
+      break;
+    case kShutDownDone:
+      if (++shards_shut_down_ == shards_ && shut_down_done_) shut_down_done_();
+      break;
+    case cluster::metadata::kProposed: {
+      auto& answer = runtime::letter_cast<Proposed>(*letter);
+      auto proposal = proposals_.extract(answer.request);
+      if (!proposal.empty()) proposal.mapped()(answer.result);
+      break;
+    }
+    default:
+      RT_CHECK(false, "a letter that a BrokerShard does not know");
+  }
+}
+
+void BrokerShard::adopt(std::unique_ptr<runtime::AcceptedSocket> socket) {
+  auto stream = shard_.env().net().adopt(std::move(socket));
+  if (!stream || shutting_down_) {
+    if (!stream) {
+      runtime::log(runtime::LogLevel::kError, "listener", "cannot take a connection: {}",
+                   stream.status().text());
+    }
+    shard_.post(address_of(shard_.node(), shard_.id()), address_of(shard_.node(), ShardId{0}),
+                std::make_unique<ConnectionEnded>());
+    return;
+  }
+  auto connection = std::make_unique<Connection>(*this, std::move(stream).value());
+  Connection& added = *connection;
+  connections_.emplace(added.id(), std::move(connection));
+  added.start();
+}
+
+void BrokerShard::connection_ended(Connection& connection) {
+  const auto found = connections_.find(connection.id());
+  if (found == connections_.end()) return;
+  ended_.push_back(std::move(found->second));
+  connections_.erase(found);
+  shard_.flush_batches_at_turn_end(bury_task_);
+  shard_.post(address_of(shard_.node(), shard_.id()), address_of(shard_.node(), ShardId{0}),
+              std::make_unique<ConnectionEnded>());
+}
+
+void BrokerShard::bury() {
+  ended_.clear();
+  report_shut_down_if_done();
+}
+
+void BrokerShard::shut_down() {
+  shutting_down_ = true;
+  for (auto& [id, connection] : connections_) connection->shut_down();
+  shut_down_timer_ = shard_.env().timers().make([this] {
+    runtime::log(runtime::LogLevel::kWarning, "node", "{} connections did not close in time",
+                 connections_.size());
+    shard_.post(address_of(shard_.node(), shard_.id()), address_of(shard_.node(), ShardId{0}),
+                std::make_unique<ShutDownDone>());
+  });
+  shut_down_timer_->start(runtime::kShutDownTimeoutMs);
+  report_shut_down_if_done();
+}
+
+void BrokerShard::report_shut_down_if_done() {
+  if (!shutting_down_ || !connections_.empty() || shut_down_timer_ == nullptr) return;
+  shut_down_timer_.reset();
+  shard_.post(address_of(shard_.node(), shard_.id()), address_of(shard_.node(), ShardId{0}),
+              std::make_unique<ShutDownDone>());
+}
+
+}  // namespace ringtail::broker

@@ -1,0 +1,123 @@
+// What one shard of a node runs: the metadata replica, the route table, the queues that live here, and
+// the connections that were handed to it. Made on the shard's thread when it starts, destroyed there
+// when it stops.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "broker/routing/route_table.h"
+#include "broker/runtime/config.h"
+#include "broker/runtime/letter.h"
+#include "broker/runtime/net.h"
+#include "broker/runtime/shard.h"
+#include "cluster/metadata/service.h"
+#include "queue/queue_registry.h"
+
+namespace ringtail::broker {
+
+class Connection;
+
+enum BrokerLetterKind : runtime::LetterKind {
+  kAdopt = runtime::kBrokerLetters,  // listener -> shard: a connection to own
+  kConnectionEnded,                  // shard -> listener: one connection less
+  kMemoryAlarm,                      // memory monitor -> shard
+  kShutDown,                         // node -> shard: close every connection
+  kShutDownDone,                     // shard -> node's first shard: all are closed
+};
+
+struct Adopt : runtime::Letter {
+  Adopt() : Letter(kAdopt) {}
+  std::unique_ptr<runtime::AcceptedSocket> socket;
+};
+struct ConnectionEnded : runtime::Letter {
+  ConnectionEnded() : Letter(kConnectionEnded) {}
+};
+struct MemoryAlarm : runtime::Letter {
+  MemoryAlarm() : Letter(kMemoryAlarm) {}
+  bool on = false;
+};
+struct ShutDown : runtime::Letter {
+  ShutDown() : Letter(kShutDown) {}
+};
+struct ShutDownDone : runtime::Letter {
+  ShutDownDone() : Letter(kShutDownDone) {}
+};
+
+class BrokerShard : public runtime::Actor {
+ public:
+  BrokerShard(runtime::Shard& shard, const runtime::Config& config, std::uint16_t shards);
+  ~BrokerShard() override;
+
+  // The address of the BrokerShard on shard `shard`.
+  static runtime::Address address_of(runtime::NodeId node, runtime::ShardId shard);
+
+  runtime::Shard& shard() { return shard_; }
+  const runtime::Config& config() const { return config_; }
+  cluster::metadata::View& view() { return metadata_.store(); }
+  RouteTable& routes() { return routes_; }
+  queue::QueueRegistry& queues() { return queues_; }
+  bool memory_alarm() const { return memory_alarm_; }
+
+  // A change of the metadata on behalf of nobody's channel; `done` runs when every shard has it.
+  void propose(cluster::metadata::Command command,
+               std::function<void(const cluster::metadata::CommandResult&)> done);
+
+  // Unique in the life of the node, never 0.
+  std::uint64_t next_connection_id();
+  // "amq.gen-<22 characters>": not to be guessed, so that nobody declares it first.
+  std::string generate_name(std::string_view prefix);
+
+  // The connection has ended for good; destroys it at the end of the turn.
+  void connection_ended(Connection& connection);
+
+  // For shard 0: all shards have closed their connections.
+  void set_shut_down_done(std::function<void()> done) { shut_down_done_ = std::move(done); }
+  // For shard 0: a connection of shard `from` has ended.
+  void set_connection_ended(std::function<void(runtime::ShardId)> ended) {
+    count_ended_ = std::move(ended);
+  }
+
+  void receive(runtime::LetterPtr letter) noexcept override;
+
+ private:
+  void adopt(std::unique_ptr<runtime::AcceptedSocket> socket);
+  void shut_down();
+  void report_shut_down_if_done();
+  void bury();
+
+  // Destroys ended connections when nothing of them is on the stack any more.
+  struct BuryTask : runtime::TurnTask {
+    explicit BuryTask(BrokerShard& broker_shard) : owner(broker_shard) {}
+    void turn_end() noexcept override { owner.bury(); }
+    BrokerShard& owner;
+  };
+
+  runtime::Shard& shard_;
+  const runtime::Config& config_;
+  cluster::metadata::Service metadata_;
+  RouteTable routes_;
+  queue::QueueRegistry queues_;
+  bool memory_alarm_ = false;
+  bool shutting_down_ = false;
+  std::uint64_t next_connection_ = 1;
+  std::uint64_t next_request_ = 1;
+  std::unordered_map<std::uint64_t,
+                     std::function<void(const cluster::metadata::CommandResult&)>>
+      proposals_;
+  std::map<std::uint64_t, std::unique_ptr<Connection>> connections_;  // by id
+  std::vector<std::unique_ptr<Connection>> ended_;
+  BuryTask bury_task_{*this};
+  std::unique_ptr<runtime::Timer> shut_down_timer_;
+  std::function<void()> shut_down_done_;
+  std::uint16_t shards_shut_down_ = 0;
+  const std::uint16_t shards_;
+  std::function<void(runtime::ShardId)> count_ended_;
+};
+
+}  // namespace ringtail::broker

@@ -1,0 +1,379 @@
+#include "broker/channel.h"
+
+#include <cstring>
+
+#include "broker/amqp/wire.h"
+
+namespace ringtail::broker {
+
+using amqp::kMethodKey;
+using cluster::metadata::CommandResult;
+using cluster::metadata::QueueRecord;
+
+namespace {
+
+// A kept frame: type, whether it is the last part, payload size, payload.
+constexpr std::size_t kKeptHeader = 6;
+
+}  // namespace
+
+Channel::Channel(Connection& connection, std::uint16_t number)
+    : connection_(connection),
+      broker_shard_(connection.broker_shard()),
+      shard_(connection.shard()),
+      number_(number),
+      address_(shard_.add(*this)) {}
+
+Channel::~Channel() { end(); }
+
+void Channel::end() {
+  if (ended_) return;
+  flush_batches();
+  ended_ = true;
+  for (auto& [qid, link] : links_) {
+    if (link->full) connection_.count_full_link(-1);
+    shard_.post(address_, link->address, std::make_unique<queue::ChannelGone>(qid));
+  }
+  connection_.count_pending(-static_cast<std::ptrdiff_t>(kept_frames_.size()));
+  kept_frames_.clear();
+  on_answer_ = nullptr;
+  shard_.remove(address_.actor);
+}
+
+// --- frames -------------------------------------------------------------------------------------
+
+void Channel::handle_frame(const amqp::Frame& frame) {
+  if (awaited_request_ == 0 && kept_frames_.empty()) [[likely]] {
+    handle_now(frame);
+  } else {
+    keep(frame);
+  }
+}
+
+void Channel::handle_now(const amqp::Frame& frame) {
+  switch (frame.type) {
+    case amqp::FrameType::kMethod:
+      if (expect_ == Expect::kMethod) [[likely]] {
+        handle_method(frame.payload);
+      } else if (expect_ == Expect::kHeader) {
+        fail_hard(amqp::ReplyCode::kUnexpectedFrame,
+                  "expected content header for class 60, got non content header frame instead");
+      } else {
+        fail_hard(amqp::ReplyCode::kUnexpectedFrame,
+                  "expected content body, got non content body frame instead");
+      }
+      break;
+    case amqp::FrameType::kHeader:
+      handle_header(frame);
+      break;
+    case amqp::FrameType::kBody:
+      handle_body(frame);
+      break;
+    case amqp::FrameType::kHeartbeat:
+      break;
+  }
+}
+
+void Channel::keep(const amqp::Frame& frame) {
+  std::uint8_t header[kKeptHeader];
+  header[0] = static_cast<std::uint8_t>(frame.type);
+  header[1] = frame.last_part ? 1 : 0;
+  amqp::store_u32(header + 2, static_cast<std::uint32_t>(frame.payload.size()));
+  kept_frames_.insert(kept_frames_.end(), header, header + kKeptHeader);
+  kept_frames_.insert(kept_frames_.end(), frame.payload.begin(), frame.payload.end());
+  connection_.count_pending(static_cast<std::ptrdiff_t>(kKeptHeader + frame.payload.size()));
+}
+
+void Channel::handle_kept() {
+  const std::vector<std::uint8_t> kept = std::move(kept_frames_);
+  kept_frames_.clear();
+  std::size_t at = 0;
+  while (at < kept.size() && awaited_request_ == 0 && !ended_) {
+    const std::uint8_t* header = kept.data() + at;
+    const std::uint32_t size = amqp::load_u32(header + 2);
+    amqp::Frame frame{static_cast<amqp::FrameType>(header[0]), number_,
+                      {header + kKeptHeader, size}, size, header[1] != 0};
+    at += kKeptHeader + size;
+    handle_now(frame);
+  }
+  if (!ended_) {
+    kept_frames_.assign(kept.begin() + static_cast<std::ptrdiff_t>(at), kept.end());
+  } else {
+    at = kept.size();
+  }
+  connection_.count_pending(-static_cast<std::ptrdiff_t>(at));
+}
+
+void Channel::handle_method(std::span<const std::uint8_t> payload) {
+  if (payload.size() < 4) {
+    fail_hard(amqp::ReplyCode::kFrameError, "method frame without class and method");
+    return;
+  }
+  const std::uint32_t key = amqp::load_u32(payload.data());
+  method_class_ = static_cast<std::uint16_t>(key >> 16);
+  method_id_ = static_cast<std::uint16_t>(key);
+  dispatch(key, payload.subspan(4));
+}
+
+template <typename Method>
+void Channel::decode(std::span<const std::uint8_t> arguments,
+                     void (Channel::*handler)(const Method&)) {
+  Method method;
+  if (method.decode(arguments)) [[likely]] {
+    (this->*handler)(method);
+  } else {
+    fail_hard(amqp::ReplyCode::kSyntaxError,
+              fmt::format("malformed arguments of {}",
+                          amqp::method_name(Method::kClassId, Method::kMethodId)));
+  }
+}
+
+void Channel::dispatch(std::uint32_t key, std::span<const std::uint8_t> arguments) {
+  switch (key) {
+    case kMethodKey<amqp::BasicPublish>:
+      return decode<amqp::BasicPublish>(arguments, &Channel::handle_publish);
+    case kMethodKey<amqp::BasicAck>:
+      return decode<amqp::BasicAck>(arguments, &Channel::ack);
+    case kMethodKey<amqp::ChannelOpen>:
+      return fail(amqp::second_channel_open());
+    case kMethodKey<amqp::ChannelFlow>:
+      return decode<amqp::ChannelFlow>(arguments, &Channel::flow);
+    case kMethodKey<amqp::ChannelClose>:
+      return decode<amqp::ChannelClose>(arguments, &Channel::close);
+    case kMethodKey<amqp::ChannelCloseOk>:
+    case kMethodKey<amqp::ChannelFlowOk>:
+      return;  // late answers to nothing that is still open
+    case kMethodKey<amqp::AccessRequest>:
+      return reply(amqp::AccessRequestOk{});
+    case kMethodKey<amqp::ConfirmSelect>:
+      return decode<amqp::ConfirmSelect>(arguments, &Channel::confirm_select);
+    case kMethodKey<amqp::TxSelect>:
+      return tx_select();
+    case kMethodKey<amqp::TxCommit>:
+      return tx_commit();
+    case kMethodKey<amqp::TxRollback>:
+      return tx_rollback();
+    default:
+      break;
+  }
+  if (dispatch_basic(key, arguments) || dispatch_exchange_or_queue(key, arguments)) return;
+  const char* name = amqp::method_name(method_class_, method_id_);
+  if (name != nullptr) {
+    fail(amqp::unexpected_method(name));
+  } else {
+    fail_hard(amqp::ReplyCode::kCommandInvalid,
+              fmt::format("unknown method {} of class {}", method_id_, method_class_));
+  }
+}
+
+bool Channel::dispatch_basic(std::uint32_t key, std::span<const std::uint8_t> arguments) {
+  switch (key) {
+    case kMethodKey<amqp::BasicQos>:
+      decode<amqp::BasicQos>(arguments, &Channel::qos);
+      return true;
+    case kMethodKey<amqp::BasicConsume>:
+      decode<amqp::BasicConsume>(arguments, &Channel::consume);
+      return true;
+    case kMethodKey<amqp::BasicCancel>:
+      decode<amqp::BasicCancel>(arguments, &Channel::cancel);
+      return true;
+    case kMethodKey<amqp::BasicCancelOk>:
+      return true;  // the answer to our own basic.cancel
+    case kMethodKey<amqp::BasicGet>:
+      decode<amqp::BasicGet>(arguments, &Channel::get);
+      return true;
+    case kMethodKey<amqp::BasicNack>:
+      decode<amqp::BasicNack>(arguments, &Channel::nack);
+      return true;
+    case kMethodKey<amqp::BasicReject>:
+      decode<amqp::BasicReject>(arguments, &Channel::reject);
+      return true;
+    case kMethodKey<amqp::BasicRecover>:
+      decode<amqp::BasicRecover>(arguments, &Channel::recover);
+      return true;
+    case kMethodKey<amqp::BasicRecoverAsync>:
+      decode<amqp::BasicRecoverAsync>(arguments, &Channel::recover_async);
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool Channel::dispatch_exchange_or_queue(std::uint32_t key,
+                                         std::span<const std::uint8_t> arguments) {
+  switch (key) {
+    case kMethodKey<amqp::ExchangeDeclare>:
+      decode<amqp::ExchangeDeclare>(arguments, &Channel::exchange_declare);
+      return true;
+    case kMethodKey<amqp::ExchangeDelete>:
+      decode<amqp::ExchangeDelete>(arguments, &Channel::exchange_delete);
+      return true;
+    case kMethodKey<amqp::ExchangeBind>:
+      decode<amqp::ExchangeBind>(arguments, &Channel::exchange_bind);
+      return true;
+    case kMethodKey<amqp::ExchangeUnbind>:
+      decode<amqp::ExchangeUnbind>(arguments, &Channel::exchange_unbind);
+      return true;
+    case kMethodKey<amqp::QueueDeclare>:
+      decode<amqp::QueueDeclare>(arguments, &Channel::queue_declare);
+      return true;
+    case kMethodKey<amqp::QueueBind>:
+      decode<amqp::QueueBind>(arguments, &Channel::queue_bind);
+      return true;
+    case kMethodKey<amqp::QueueUnbind>:
+      decode<amqp::QueueUnbind>(arguments, &Channel::queue_unbind);
+      return true;
+    case kMethodKey<amqp::QueuePurge>:
+      decode<amqp::QueuePurge>(arguments, &Channel::queue_purge);
+      return true;
+    case kMethodKey<amqp::QueueDelete>:
+      decode<amqp::QueueDelete>(arguments, &Channel::queue_delete);
+      return true;
+    default:
+      return false;
+  }
+}
+
+// --- errors and the channel's own methods -------------------------------------------------------
+
+void Channel::fail(amqp::AmqpError error) {
+  if (ended_) return;
+  error.class_id = method_class_;
+  error.method_id = method_id_;
+  connection_.channel_failed(*this, error);
+}
+
+void Channel::fail_hard(amqp::ReplyCode code, std::string text) { fail({code, std::move(text)}); }
+
+void Channel::flow(const amqp::ChannelFlow& method) {
+  if (!method.active) {
+    fail(amqp::not_implemented("active=false"));
+    return;
+  }
+  reply(amqp::ChannelFlowOk{.active = true});
+}
+
+void Channel::close(const amqp::ChannelClose&) { connection_.channel_closed(*this); }
+
+// --- asking and being answered ------------------------------------------------------------------
+
+void Channel::await(std::uint64_t request, OnAnswer done) {
+  RT_CHECK(awaited_request_ == 0, "a channel asked while it awaits an answer");
+  awaited_request_ = request;
+  on_answer_ = std::move(done);
+}
+
+void Channel::answered(std::uint64_t request, runtime::Letter& letter) {
+  if (request != awaited_request_ || ended_) return;
+  awaited_request_ = 0;
+  const OnAnswer done = std::move(on_answer_);
+  on_answer_ = nullptr;
+  done(letter);
+  if (!ended_ && awaited_request_ == 0 && !kept_frames_.empty()) handle_kept();
+}
+
+void Channel::propose(cluster::metadata::Command command,
+                      std::function<void(const CommandResult&)> done) {
+  auto letter = std::make_unique<cluster::metadata::Propose>();
+  letter->request = next_request_++;
+  letter->command = std::move(command);
+  await(letter->request, [done = std::move(done)](runtime::Letter& answer) {
+    done(runtime::letter_cast<cluster::metadata::Proposed>(answer).result);
+  });
+  shard_.post(address_, cluster::metadata::Service::owner(shard_.node()), std::move(letter));
+}
+
+void Channel::receive(runtime::LetterPtr letter) noexcept {
+  if (ended_) return;
+  using runtime::letter_cast;
+  switch (letter->kind) {
+    case queue::kDeliver:
+      return deliver(letter_cast<queue::Deliver>(*letter));
+    case queue::kSettled:
+      return settled(letter_cast<queue::Settled>(*letter));
+    case queue::kCancelled:
+      return cancelled(letter_cast<queue::Cancelled>(*letter));
+    case queue::kResumed:
+      return resumed(letter_cast<queue::Resumed>(*letter));
+    case queue::kConsumeOk:
+      return answered(letter_cast<queue::ConsumeOk>(*letter).request, *letter);
+    case queue::kCancelOk:
+      return answered(letter_cast<queue::CancelOk>(*letter).request, *letter);
+    case queue::kGetResult:
+      return answered(letter_cast<queue::GetResult>(*letter).request, *letter);
+    case queue::kPurged:
+      return answered(letter_cast<queue::Purged>(*letter).request, *letter);
+    case queue::kInspected:
+      return answered(letter_cast<queue::Inspected>(*letter).request, *letter);
+    case queue::kDeleteResult:
+      return answered(letter_cast<queue::DeleteResult>(*letter).request, *letter);
+    case cluster::metadata::kProposed:
+      return answered(letter_cast<cluster::metadata::Proposed>(*letter).request, *letter);
+    default:
+      RT_CHECK(false, "a letter that a channel does not know");
+  }
+}
+
+// --- lines to queues ----------------------------------------------------------------------------
+
+QueueLink& Channel::link_to(const std::shared_ptr<const QueueRecord>& record) {
+  const auto found = links_.find(record->qid);
+  if (found != links_.end()) return *found->second;
+  auto& link = links_[record->qid];
+  link = std::make_unique<QueueLink>(record, shard_.node());
+  return *link;
+}
+
+// A channel that answers requests publishes to a new queue for each client: lines to queues that are
+// gone would pile up.
+void Channel::sweep_links() {
+  targets_.clear();
+  cached_version_ = 0;
+  std::erase_if(links_, [this](const auto& entry) {
+    const QueueLink& link = *entry.second;
+    if (!link.idle()) return false;
+    const auto current = broker_shard_.view().queue(link.record->vhost, link.record->name);
+    return current == nullptr || current->qid != link.record->qid;
+  });
+  sweep_links_at_ = 2 * links_.size() + 64;
+}
+
+void Channel::touch(QueueLink& link) {
+  if (link.dirty) return;
+  link.dirty = true;
+  dirty_links_.push_back(&link);
+  shard_.flush_batches_at_turn_end(batch_task_);
+}
+
+void Channel::flush_batches() {
+  if (ended_) return;
+  for (QueueLink* link : dirty_links_) {
+    flush(*link);
+    link->dirty = false;
+  }
+  dirty_links_.clear();
+  if (confirms_.has_news()) report_confirms();
+  if (prefetch_changed_) share_global_prefetch();
+}
+
+// What was gathered goes in an order that cannot be told from the order in which it came: acks and
+// what goes back free places, publishes take new ones at the end.
+void Channel::flush(QueueLink& link) {
+  const auto post = [&](auto& batch) {
+    if (batch) shard_.post(address_, link.address, std::move(batch));
+  };
+  post(link.bounces);
+  post(link.acks);
+  post(link.rejects);
+  post(link.requeues);
+  if (!link.publishes) return;
+  link.last_batch = link.publishes->messages.size();
+  link.marks.push_back({link.next_number - 1, link.bytes.position()});
+  post(link.publishes);
+  if (!link.full && !link.open()) {
+    link.full = true;
+    connection_.count_full_link(1);
+  }
+}
+
+}  // namespace ringtail::broker

@@ -1,0 +1,274 @@
+// One AMQP channel. Dispatches its methods to four jobs, a file each: channel_publish.cc,
+// channel_consume.cc, channel_declare.cc, channel_tx.cc.
+//
+// Owned by its connection, on its shard. An actor: queues and the metadata owner answer it by letter.
+// While it awaits an answer that its client's next method may depend on, later frames of this channel
+// are kept and handled afterwards, in order; other channels go on.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "broker/amqp/content_header.h"
+#include "broker/amqp/errors.h"
+#include "broker/amqp/frame_reader.h"
+#include "broker/amqp/methods.h"
+#include "broker/confirms.h"
+#include "broker/connection.h"
+#include "broker/queue_link.h"
+#include "broker/runtime/shard.h"
+#include "broker/unacked.h"
+#include "queue/letters.h"
+#include "queue/message.h"
+
+namespace ringtail::broker {
+
+class Channel final : public runtime::Actor {
+ public:
+  Channel(Connection& connection, std::uint16_t number);
+  ~Channel() override;
+
+  std::uint16_t number() const { return number_; }
+
+  // A frame for this channel. May end the channel (through Connection::channel_failed).
+  void handle_frame(const amqp::Frame& frame);
+
+  // The channel is over: tells every queue it used. No letter reaches it afterwards.
+  void end();
+
+  // Output was written: gives consumers credit for it.
+  void output_written();
+
+  void receive(runtime::LetterPtr letter) noexcept override;
+
+ private:
+  enum class Mode : std::uint8_t { kPlain, kConfirm, kTx };
+  enum class Expect : std::uint8_t { kMethod, kHeader, kBody };
+
+  struct Consumer {
+    queue::ConsumerId id = 0;
+    std::string tag;
+    QueueLink* link = nullptr;
+    bool no_ack = false;
+    bool paused = false;        // over the global prefetch: what arrives goes back
+    bool resuming = false;      // the end of the pause was asked for
+    std::uint64_t written_messages = 0;
+    std::uint64_t written_bytes = 0;  // of Message::footprint()
+    std::uint64_t received = 0;       // deliveries that came, those sent back included
+    std::uint64_t reported_messages = 0;
+    std::uint64_t reported_bytes = 0;
+    bool credit_due = false;
+  };
+
+  // A publish whose content is still coming.
+  struct Incoming {
+    bool mandatory = false;
+    std::uint16_t route_size = 0;
+    std::uint16_t exchange_size = 0;
+    std::array<std::uint8_t, 2 * (runtime::kShortStringMax + 1)> route;
+    queue::MessageRef message;
+
+    std::span<const std::uint8_t> route_bytes() const { return {route.data(), route_size}; }
+    std::string_view exchange() const {
+      return {reinterpret_cast<const char*>(route.data()) + 1, exchange_size};
+    }
+    std::string_view routing_key() const {
+      return {reinterpret_cast<const char*>(route.data()) + exchange_size + 2,
+              static_cast<std::size_t>(route_size - exchange_size - 2)};
+    }
+  };
+
+  // What a publish in a transaction, or an ack in one, leaves to be done at tx.commit.
+  struct TxPublish {
+    queue::MessageRef message;
+    bool mandatory = false;
+  };
+  struct TxAck {
+    Unacked::Entry entry;
+    enum class What : std::uint8_t { kAck, kReject, kRequeue } what = What::kAck;
+  };
+
+  using OnAnswer = std::function<void(runtime::Letter&)>;
+
+  // --- channel.cc ---
+  void handle_method(std::span<const std::uint8_t> payload);
+  void dispatch(std::uint32_t key, std::span<const std::uint8_t> arguments);
+  bool dispatch_exchange_or_queue(std::uint32_t key, std::span<const std::uint8_t> arguments);
+  bool dispatch_basic(std::uint32_t key, std::span<const std::uint8_t> arguments);
+  template <typename Method>
+  void decode(std::span<const std::uint8_t> arguments, void (Channel::*handler)(const Method&));
+  void handle_now(const amqp::Frame& frame);
+  void keep(const amqp::Frame& frame);
+  void handle_kept();
+  void fail(amqp::AmqpError error);
+  void fail_hard(amqp::ReplyCode code, std::string text);
+  template <typename Method>
+  void reply(const Method& method) {
+    connection_.send(number_, method);
+  }
+  void flow(const amqp::ChannelFlow& method);
+  void close(const amqp::ChannelClose& method);
+  // Sends a request to a queue; later frames wait until its answer was handled by `done`.
+  template <typename Request>
+  void ask(QueueLink& link, std::unique_ptr<Request> request, OnAnswer done);
+  void propose(cluster::metadata::Command command,
+               std::function<void(const cluster::metadata::CommandResult&)> done);
+  void await(std::uint64_t request, OnAnswer done);
+  void answered(std::uint64_t request, runtime::Letter& letter);
+  QueueLink& link_to(const std::shared_ptr<const cluster::metadata::QueueRecord>& record);
+  void sweep_links();
+  void flush_batches();
+  void flush(QueueLink& link);
+  void touch(QueueLink& link);
+
+  // --- channel_publish.cc ---
+  void handle_publish(const amqp::BasicPublish& method);
+  void handle_header(const amqp::Frame& frame);
+  void handle_body(const amqp::Frame& frame);
+  void publish_complete();
+  bool find_targets(const queue::Message& message, bool must_exist);
+  void distribute(const queue::MessageRef& message, bool mandatory);
+  void enqueue(QueueLink& link, queue::MessageRef message, std::uint64_t sequence);
+  void return_message(const queue::Message& message, amqp::ReplyCode code);
+  static amqp::Content content_of(const queue::Message& message);
+  void settled(queue::Settled& letter);
+  void settle_confirms(QueueLink& link, const queue::Settled& letter);
+  void report_confirms();
+  void confirm_select(const amqp::ConfirmSelect& method);
+  bool check_expiration(std::string_view text, std::uint64_t& milliseconds);
+
+  // --- channel_consume.cc ---
+  void qos(const amqp::BasicQos& method);
+  void consume(const amqp::BasicConsume& method);
+  void consume_from(const std::shared_ptr<const cluster::metadata::QueueRecord>& record,
+                    const amqp::BasicConsume& method, const std::string& tag);
+  void consume_answered(const queue::ConsumeOk& answer, const std::string& queue_name,
+                        bool no_wait);
+  void cancel(const amqp::BasicCancel& method);
+  void get(const amqp::BasicGet& method);
+  void got(QueueLink& link, bool no_ack, queue::GetResult& result);
+  void ack(const amqp::BasicAck& method);
+  void nack(const amqp::BasicNack& method);
+  void reject(const amqp::BasicReject& method);
+  void recover(const amqp::BasicRecover& method);
+  void recover_async(const amqp::BasicRecoverAsync& method);
+  bool requeue_all(bool requeue);
+  void give_back(std::uint64_t tag, bool multiple, TxAck::What what);
+  void finish(const Unacked::Entry& entry, TxAck::What what);
+  void deliver(queue::Deliver& letter);
+  void deliver_one(QueueLink& link, queue::Delivery& delivery);
+  bool over_global_prefetch() const {
+    return global_prefetch_ != 0 && unacked_.count() + tx_acks_.size() >= global_prefetch_;
+  }
+  void bounce(QueueLink& link, queue::DeliveryToken token);
+  void pause(Consumer& consumer);
+  // The total that the consumer may be sent, as the global prefetch leaves room.
+  std::uint64_t delivery_limit(const Consumer& consumer) const;
+  void share_global_prefetch();
+  void cancelled(const queue::Cancelled& letter);
+  void resumed(const queue::Resumed& letter);
+  void send_credit(Consumer& consumer);
+  Consumer* consumer_of(queue::ConsumerId id);
+  void forget_consumer(Consumer& consumer);
+
+  // --- channel_declare.cc ---
+  void exchange_declare(const amqp::ExchangeDeclare& method);
+  void exchange_declared(const cluster::metadata::CommandResult& result,
+                         const cluster::metadata::ExchangeRecord& wanted, bool no_wait);
+  bool check_exchange(const cluster::metadata::ExchangeRecord& current,
+                      const cluster::metadata::ExchangeRecord& wanted);
+  void exchange_delete(const amqp::ExchangeDelete& method);
+  void exchange_bind(const amqp::ExchangeBind& method);
+  void exchange_unbind(const amqp::ExchangeUnbind& method);
+  void queue_declare(const amqp::QueueDeclare& method);
+  void queue_declare_passive(const std::string& name, bool no_wait);
+  void propose_queue(std::shared_ptr<const cluster::metadata::QueueRecord> wanted, bool no_wait);
+  void queue_exists(const std::shared_ptr<const cluster::metadata::QueueRecord>& record,
+                    std::shared_ptr<const cluster::metadata::QueueRecord> wanted, bool no_wait);
+  void queue_declared(const std::string& name, std::uint64_t messages, std::uint64_t consumers,
+                      bool no_wait);
+  bool check_queue(const cluster::metadata::QueueRecord& current,
+                   const cluster::metadata::QueueRecord& wanted);
+  bool check_exclusive(const cluster::metadata::QueueRecord& record);
+  void queue_bind(const amqp::QueueBind& method);
+  void queue_unbind(const amqp::QueueUnbind& method);
+  void queue_purge(const amqp::QueuePurge& method);
+  void queue_delete(const amqp::QueueDelete& method);
+  bool check_table(std::span<const std::uint8_t> table);
+  std::string binding_key(std::string_view queue, std::string_view key) const;
+  void bind(cluster::metadata::BindingRecord record, bool unbind, std::function<void()> done);
+  // The record of an existing queue that this connection may use; empty name: the last declared one.
+  // Null: the channel has failed.
+  std::shared_ptr<const cluster::metadata::QueueRecord> usable_queue(std::string_view name);
+  bool resolve_name(std::string_view name, std::string& resolved);
+
+  // --- channel_tx.cc ---
+  void tx_select();
+  void tx_commit();
+  void tx_rollback();
+  void tx_commit_if_settled();
+
+  struct BatchTask : runtime::TurnTask {
+    explicit BatchTask(Channel& channel) : owner(channel) {}
+    void turn_end() noexcept override { owner.flush_batches(); }
+    Channel& owner;
+  };
+
+  Connection& connection_;
+  BrokerShard& broker_shard_;
+  runtime::Shard& shard_;
+  const std::uint16_t number_;
+  runtime::Address address_;
+  bool ended_ = false;
+  Mode mode_ = Mode::kPlain;
+
+  // Awaiting an answer.
+  std::uint64_t next_request_ = 1;
+  std::uint64_t awaited_request_ = 0;  // 0: none
+  OnAnswer on_answer_;
+  std::vector<std::uint8_t> kept_frames_;
+  bool handling_kept_ = false;
+
+  std::unordered_map<runtime::Qid, std::unique_ptr<QueueLink>> links_;
+  std::size_t sweep_links_at_ = 64;
+  std::vector<QueueLink*> dirty_links_;
+  BatchTask batch_task_{*this};
+  std::uint16_t method_class_ = 0;  // of the method being handled, for error replies
+  std::uint16_t method_id_ = 0;
+
+  // Publishing.
+  Expect expect_ = Expect::kMethod;
+  Incoming incoming_;
+  std::vector<QueueLink*> targets_;  // of the publish being routed
+  std::vector<const cluster::metadata::QueueRecord*> routed_;
+  std::string cached_route_;  // targets_ are those of this route ...
+  std::uint64_t cached_version_ = 0;  // ... at this version of the view; 0: no cache
+  Confirms confirms_;
+
+  // Consuming.
+  std::unordered_map<std::string, std::unique_ptr<Consumer>> consumers_by_tag_;
+  std::unordered_map<queue::ConsumerId, Consumer*> consumers_;
+  Consumer* last_consumer_ = nullptr;
+  queue::ConsumerId next_consumer_ = 1;
+  std::vector<Consumer*> credit_due_;
+  Unacked unacked_;
+  std::uint64_t next_tag_ = 1;
+  std::uint32_t prefetch_ = 0;         // for consumers started from now on
+  std::uint32_t global_prefetch_ = 0;  // for the channel as a whole
+  bool prefetch_changed_ = false;      // consumers are to be told at the turn's end
+
+  std::string last_queue_;  // the name an empty queue name stands for
+
+  // Transaction.
+  std::vector<TxPublish> tx_publishes_;
+  std::vector<TxAck> tx_acks_;
+  bool tx_committing_ = false;
+};
+
+}  // namespace ringtail::broker

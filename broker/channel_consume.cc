@@ -1,0 +1,365 @@
+// A channel's second job: consumers, deliveries, and what clients say about them.
+#include <algorithm>
+
+#include "broker/amqp/field_table.h"
+#include "broker/amqp/frame_writer.h"
+#include "broker/channel_ask.h"
+
+namespace ringtail::broker {
+
+using cluster::metadata::QueueRecord;
+
+// --- basic.qos, basic.consume, basic.cancel -----------------------------------------------------
+
+// RabbitMQ's meaning of global: false is for each consumer started from now on, true for the channel.
+void Channel::qos(const amqp::BasicQos& method) {
+  if (method.prefetch_size != 0) {
+    fail(amqp::prefetch_size_not_implemented(method.prefetch_size));
+    return;
+  }
+  if (method.global) {
+    global_prefetch_ = method.prefetch_count;
+    share_global_prefetch();
+  } else {
+    prefetch_ = method.prefetch_count;
+  }
+  reply(amqp::BasicQosOk{});
+}
+
+void Channel::consume(const amqp::BasicConsume& method) {
+  if (!amqp::validate_table(method.arguments)) {
+    fail_hard(amqp::ReplyCode::kSyntaxError, "malformed arguments of basic.consume");
+    return;
+  }
+  const auto record = usable_queue(method.queue);
+  if (record == nullptr) return;
+  const std::string tag = method.consumer_tag.empty() ? broker_shard_.generate_name("amq.ctag-")
+                                                      : std::string(method.consumer_tag);
+  if (consumers_by_tag_.contains(tag)) {
+    fail(amqp::consumer_tag_in_use(tag));
+    return;
+  }
+  consume_from(record, method, tag);
+}
+
+void Channel::consume_from(const std::shared_ptr<const QueueRecord>& record,
+                           const amqp::BasicConsume& method, const std::string& tag) {
+  auto consumer = std::make_unique<Consumer>();
+  consumer->id = next_consumer_++;
+  consumer->tag = tag;
+  consumer->link = &link_to(record);
+  consumer->no_ack = method.no_ack;
+  ++consumer->link->consumers;
+
+  auto request = std::make_unique<queue::Consume>(record->qid);
+  request->consumer = consumer->id;
+  request->tag = tag;
+  request->no_ack = method.no_ack;
+  request->exclusive = method.exclusive;
+  request->prefetch = method.no_ack ? 0 : prefetch_;
+  request->delivery_limit = delivery_limit(*consumer);
+  if (const auto priority = amqp::find_in_table(method.arguments, "x-priority")) {
+    request->priority = static_cast<std::int32_t>(
+        std::clamp<std::int64_t>(priority->as_int().value_or(0), INT32_MIN, INT32_MAX));
+  }
+  consumers_[consumer->id] = consumer.get();
+  consumers_by_tag_[tag] = std::move(consumer);
+  ask(link_to(record), std::move(request),
+      [this, name = record->name, no_wait = method.nowait](runtime::Letter& letter) {
+        consume_answered(runtime::letter_cast<queue::ConsumeOk>(letter), name, no_wait);
+      });
+}
+
+void Channel::consume_answered(const queue::ConsumeOk& answer, const std::string& queue_name,
+                               bool no_wait) {
+  Consumer* consumer = consumer_of(answer.consumer);
+  if (consumer == nullptr) return;
+  if (answer.answer == queue::Answer::kOk) {
+    if (!no_wait) reply(amqp::BasicConsumeOk{.consumer_tag = consumer->tag});
+    return;
+  }
+  forget_consumer(*consumer);
+  fail(answer.answer == queue::Answer::kExclusiveUse
+           ? amqp::queue_in_exclusive_use(connection_.vhost(), queue_name)
+           : amqp::not_found_queue(connection_.vhost(), queue_name));
+}
+
+void Channel::cancel(const amqp::BasicCancel& method) {
+  const std::string tag(method.consumer_tag);
+  const auto found = consumers_by_tag_.find(tag);
+  if (found == consumers_by_tag_.end()) {
+    if (!method.nowait) reply(amqp::BasicCancelOk{.consumer_tag = tag});
+    return;
+  }
+  Consumer& consumer = *found->second;
+  auto request = std::make_unique<queue::Cancel>(consumer.link->record->qid);
+  request->consumer = consumer.id;
+  ask(*consumer.link, std::move(request),
+      [this, id = consumer.id, tag, no_wait = method.nowait](runtime::Letter&) {
+        if (Consumer* gone = consumer_of(id)) forget_consumer(*gone);
+        if (!no_wait) reply(amqp::BasicCancelOk{.consumer_tag = tag});
+      });
+}
+
+// The queue has ended a consumer.
+void Channel::cancelled(const queue::Cancelled& letter) {
+  Consumer* consumer = consumer_of(letter.consumer);
+  if (consumer == nullptr) return;
+  const std::string tag = consumer->tag;
+  forget_consumer(*consumer);
+  if (connection_.client_can_hear_cancel()) {
+    reply(amqp::BasicCancel{.consumer_tag = tag, .nowait = true});
+  }
+}
+
+Channel::Consumer* Channel::consumer_of(queue::ConsumerId id) {
+  if (last_consumer_ != nullptr && last_consumer_->id == id) return last_consumer_;
+  const auto found = consumers_.find(id);
+  if (found == consumers_.end()) return nullptr;
+  last_consumer_ = found->second;
+  return last_consumer_;
+}
+
+void Channel::forget_consumer(Consumer& consumer) {
+  if (last_consumer_ == &consumer) last_consumer_ = nullptr;
+  std::erase(credit_due_, &consumer);
+  --consumer.link->consumers;
+  consumers_.erase(consumer.id);
+  consumers_by_tag_.erase(std::string(consumer.tag));
+}
+
+// --- deliveries ---------------------------------------------------------------------------------
+
+void Channel::deliver(queue::Deliver& letter) {
+  const auto found = links_.find(letter.qid);
+  if (found == links_.end()) return;
+  for (queue::Delivery& delivery : letter.deliveries) deliver_one(*found->second, delivery);
+  connection_.output_added();
+}
+
+void Channel::deliver_one(QueueLink& link, queue::Delivery& delivery) {
+  Consumer* consumer = consumer_of(delivery.consumer);
+  if (consumer == nullptr) {
+    if (delivery.token != 0) bounce(link, delivery.token);
+    return;
+  }
+  ++consumer->received;
+  const queue::Message& message = *delivery.message;
+  if (!consumer->no_ack && (consumer->paused || over_global_prefetch())) [[unlikely]] {
+    pause(*consumer);
+    bounce(link, delivery.token);
+    prefetch_changed_ = true;  // what came back counts as received: the limit moves on
+  } else {
+    const std::uint64_t tag = next_tag_++;
+    if (!consumer->no_ack) {
+      unacked_.add({tag, &link, delivery.token, consumer->id});
+      ++link.unacked;
+    }
+    amqp::write_deliver(connection_.out(), {.channel = number_,
+                                            .redelivered = delivery.redelivered,
+                                            .frame_max = connection_.frame_max(),
+                                            .delivery_tag = tag,
+                                            .consumer_tag = consumer->tag,
+                                            .route = message.route(),
+                                            .content = content_of(message)});
+  }
+  ++consumer->written_messages;
+  consumer->written_bytes += message.footprint();
+  if (!consumer->credit_due) {
+    consumer->credit_due = true;
+    if (credit_due_.empty()) connection_.credit_due(*this);
+    credit_due_.push_back(consumer);
+  }
+}
+
+// Tells queues how far their deliveries have been written, when that is a good part of the window.
+void Channel::output_written() {
+  for (Consumer* consumer : credit_due_) {
+    consumer->credit_due = false;
+    if (consumer->written_messages - consumer->reported_messages >=
+            runtime::kDeliverWindowMessages / 4 ||
+        consumer->written_bytes - consumer->reported_bytes >= runtime::kDeliverWindowBytes / 4) {
+      send_credit(*consumer);
+    }
+  }
+  credit_due_.clear();
+}
+
+void Channel::send_credit(Consumer& consumer) {
+  consumer.reported_messages = consumer.written_messages;
+  consumer.reported_bytes = consumer.written_bytes;
+  auto credit = std::make_unique<queue::Credit>(consumer.link->record->qid);
+  credit->consumer = consumer.id;
+  credit->written_messages = consumer.written_messages;
+  credit->written_bytes = consumer.written_bytes;
+  credit->delivery_limit = delivery_limit(consumer);
+  credit->paused = consumer.paused && !consumer.resuming;
+  shard_.post(address_, consumer.link->address, std::move(credit));
+}
+
+// --- the global prefetch ------------------------------------------------------------------------
+
+std::uint64_t Channel::delivery_limit(const Consumer& consumer) const {
+  if (global_prefetch_ == 0 || consumer.no_ack) return queue::kNoDeliveryLimit;
+  const std::uint64_t held = unacked_.count() + tx_acks_.size();
+  return consumer.received + (held < global_prefetch_ ? global_prefetch_ - held : 0);
+}
+
+void Channel::bounce(QueueLink& link, queue::DeliveryToken token) {
+  if (!link.bounces) {
+    link.bounces = std::make_unique<queue::Requeue>(link.record->qid);
+    link.bounces->redelivered = false;
+    touch(link);
+  }
+  link.bounces->tokens.push_back(token);
+}
+
+void Channel::pause(Consumer& consumer) {
+  if (consumer.paused) return;
+  consumer.paused = true;
+  consumer.resuming = false;
+  send_credit(consumer);
+}
+
+// After acks, or a change of the limit: every consumer may be sent what there is room for.
+void Channel::share_global_prefetch() {
+  prefetch_changed_ = false;
+  for (auto& [tag, consumer] : consumers_by_tag_) {
+    if (consumer->no_ack) continue;
+    if (consumer->paused && !consumer->resuming && !over_global_prefetch()) {
+      consumer->resuming = true;
+    }
+    send_credit(*consumer);
+  }
+}
+
+void Channel::resumed(const queue::Resumed& letter) {
+  Consumer* consumer = consumer_of(letter.consumer);
+  if (consumer == nullptr || !consumer->resuming) return;
+  consumer->paused = false;
+  consumer->resuming = false;
+}
+
+// --- basic.get ----------------------------------------------------------------------------------
+
+void Channel::get(const amqp::BasicGet& method) {
+  const auto record = usable_queue(method.queue);
+  if (record == nullptr) return;
+  QueueLink& link = link_to(record);
+  auto request = std::make_unique<queue::Get>(record->qid);
+  request->no_ack = method.no_ack;
+  ask(link, std::move(request), [this, &link, no_ack = method.no_ack](runtime::Letter& letter) {
+    got(link, no_ack, runtime::letter_cast<queue::GetResult>(letter));
+  });
+}
+
+void Channel::got(QueueLink& link, bool no_ack, queue::GetResult& result) {
+  if (result.answer != queue::Answer::kOk) {
+    fail(amqp::not_found_queue(connection_.vhost(), link.record->name));
+    return;
+  }
+  if (!result.message) {
+    reply(amqp::BasicGetEmpty{});
+    return;
+  }
+  const std::uint64_t tag = next_tag_++;
+  if (!no_ack) {
+    unacked_.add({tag, &link, result.token, 0});
+    ++link.unacked;
+  }
+  amqp::write_get_ok(connection_.out(),
+                     {.channel = number_,
+                      .redelivered = result.redelivered,
+                      .frame_max = connection_.frame_max(),
+                      .delivery_tag = tag,
+                      .message_count = static_cast<std::uint32_t>(
+                          std::min<std::uint64_t>(result.messages_ready, UINT32_MAX)),
+                      .route = result.message->route(),
+                      .content = content_of(*result.message)});
+  connection_.output_added();
+}
+
+// --- ack, nack, reject, recover -----------------------------------------------------------------
+
+void Channel::ack(const amqp::BasicAck& method) {
+  give_back(method.delivery_tag, method.multiple, TxAck::What::kAck);
+}
+
+void Channel::nack(const amqp::BasicNack& method) {
+  give_back(method.delivery_tag, method.multiple,
+            method.requeue ? TxAck::What::kRequeue : TxAck::What::kReject);
+}
+
+void Channel::reject(const amqp::BasicReject& method) {
+  give_back(method.delivery_tag, false,
+            method.requeue ? TxAck::What::kRequeue : TxAck::What::kReject);
+}
+
+void Channel::give_back(std::uint64_t tag, bool multiple, TxAck::What what) {
+  const auto taken = [&](const Unacked::Entry& entry) {
+    if (mode_ == Mode::kTx) {
+      tx_acks_.push_back({entry, what});
+    } else {
+      finish(entry, what);
+    }
+  };
+  Unacked::Entry entry;
+  if (!multiple) {
+    if (!unacked_.take(tag, entry)) {
+      fail(amqp::unknown_delivery_tag(tag));
+      return;
+    }
+    taken(entry);
+    return;
+  }
+  // Tag 0 means all there are, and is right even when there are none.
+  if (tag != 0 && !unacked_.contains(tag)) {
+    fail(amqp::unknown_delivery_tag(tag));
+    return;
+  }
+  unacked_.take_up_to(tag == 0 ? UINT64_MAX : tag, taken);
+}
+
+// Tells the queue what became of a delivery, with the batch of this turn.
+void Channel::finish(const Unacked::Entry& entry, TxAck::What what) {
+  QueueLink& link = *entry.link;
+  --link.unacked;
+  touch(link);
+  const auto add = [&](auto& batch) {
+    using Batch = typename std::remove_reference_t<decltype(batch)>::element_type;
+    if (!batch) batch = std::make_unique<Batch>(link.record->qid);
+    batch->tokens.push_back(entry.token);
+  };
+  switch (what) {
+    case TxAck::What::kAck:
+      add(link.acks);
+      break;
+    case TxAck::What::kReject:
+      add(link.rejects);
+      link.rejects->rejected = true;
+      break;
+    case TxAck::What::kRequeue:
+      add(link.requeues);
+      break;
+  }
+  if (global_prefetch_ != 0) prefetch_changed_ = true;
+}
+
+void Channel::recover(const amqp::BasicRecover& method) {
+  if (requeue_all(method.requeue)) reply(amqp::BasicRecoverOk{});
+}
+
+void Channel::recover_async(const amqp::BasicRecoverAsync& method) { requeue_all(method.requeue); }
+
+bool Channel::requeue_all(bool requeue) {
+  if (!requeue) {
+    fail(amqp::not_implemented("requeue=false"));
+    return false;
+  }
+  unacked_.take_up_to(UINT64_MAX, [this](const Unacked::Entry& entry) {
+    finish(entry, TxAck::What::kRequeue);
+  });
+  return true;
+}
+
+}  // namespace ringtail::broker

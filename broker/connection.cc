@@ -1,0 +1,329 @@
+#include "broker/connection.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "broker/channel.h"
+#include "broker/runtime/log.h"
+
+namespace ringtail::broker {
+
+using runtime::log;
+using runtime::LogLevel;
+
+namespace {
+
+constexpr std::uint8_t kProtocolHeader[8] = {'A', 'M', 'Q', 'P', 0, 0, 9, 1};
+
+// What a leftover may keep allocated while it is empty.
+constexpr std::size_t kLeftoverKept = 1024;
+
+}  // namespace
+
+Connection::Connection(BrokerShard& broker_shard, std::unique_ptr<runtime::Stream> stream)
+    : broker_shard_(broker_shard),
+      shard_(broker_shard.shard()),
+      stream_(std::move(stream)),
+      address_(shard_.add(*this)),
+      id_(broker_shard.next_connection_id()),
+      frame_max_(broker_shard.config().frame_max),
+      channel_max_(broker_shard.config().channel_max) {}
+
+Connection::~Connection() {
+  for (auto& [number, slot] : channels_) {
+    if (slot.channel) slot.channel->end();
+  }
+  if (!ended_) shard_.remove(address_.actor);
+}
+
+void Connection::start() {
+  timer_ = shard_.env().timers().make([this] { (this->*timer_fired_)(); });
+  set_timer(broker_shard_.config().handshake_timeout_ms, 0, &Connection::handshake_timed_out);
+  stream_->start(*this);
+}
+
+void Connection::transition(ConnectionState to) {
+  if (state_ == to) return;
+  RT_CHECK(may_move(state_, to), "illegal move of a connection");
+  state_ = to;
+}
+
+// --- input --------------------------------------------------------------------------------------
+
+void Connection::on_read(std::span<std::uint8_t> data) noexcept {
+  received_since_tick_ = true;
+  if (leftover_.size() > runtime::kReadHeadroom) {
+    // A method or header frame larger than the headroom (frame_max above the default).
+    std::vector<std::uint8_t> gathered = std::move(leftover_);
+    gathered.insert(gathered.end(), data.begin(), data.end());
+    leftover_.clear();
+    parse(gathered);
+    return;
+  }
+  std::span<const std::uint8_t> input = data;
+  if (!leftover_.empty()) {
+    std::uint8_t* begin = data.data() - leftover_.size();
+    std::memcpy(begin, leftover_.data(), leftover_.size());
+    input = {begin, data.size() + leftover_.size()};
+    leftover_.clear();
+  }
+  parse(input);
+}
+
+void Connection::parse(std::span<const std::uint8_t> input) {
+  if (state_ == ConnectionState::kAwaitHeader && !take_protocol_header(input)) return;
+  amqp::Frame frame;
+  while (state_ < ConnectionState::kRefusing) {
+    const auto outcome = reader_.next(input, frame);
+    if (outcome == amqp::FrameReader::Outcome::kFrame) {
+      handle_frame(frame);
+    } else if (outcome == amqp::FrameReader::Outcome::kNeedMore) {
+      break;
+    } else {
+      frame_fault();
+      return;
+    }
+  }
+  if (state_ >= ConnectionState::kRefusing) input = {};
+  leftover_.assign(input.begin(), input.end());
+  if (leftover_.empty() && leftover_.capacity() > kLeftoverKept) {
+    std::vector<std::uint8_t>().swap(leftover_);
+  }
+}
+
+bool Connection::take_protocol_header(std::span<const std::uint8_t>& input) {
+  const std::size_t seen = std::min(input.size(), sizeof kProtocolHeader);
+  if (std::memcmp(input.data(), kProtocolHeader, seen) != 0) {
+    // 4.2.2: anything else is answered with the header we speak, and the end.
+    log(LogLevel::kError, "connection", "{}: no AMQP 0-9-1 protocol header", stream_->peer_name());
+    out_.append_copy(kProtocolHeader, sizeof kProtocolHeader);
+    write_output();
+    close_stream();
+    return false;
+  }
+  if (seen < sizeof kProtocolHeader) {
+    leftover_.assign(input.begin(), input.end());
+    return false;
+  }
+  input = input.subspan(seen);
+  transition(ConnectionState::kAwaitStartOk);
+  send_start();
+  return true;
+}
+
+void Connection::handle_frame(const amqp::Frame& frame) {
+  if (last_channel_ != nullptr && frame.channel == last_number_ &&
+      frame.type != amqp::FrameType::kHeartbeat) [[likely]] {
+    if (state_ == ConnectionState::kOpen) last_channel_->handle_frame(frame);
+    return;
+  }
+  if (frame.type == amqp::FrameType::kHeartbeat) {
+    if (frame.channel != 0) {
+      fail({amqp::ReplyCode::kFrameError, "heartbeat on a channel other than 0"});
+    }
+    return;
+  }
+  if (frame.channel == 0) {
+    handle_connection_method(frame);
+  } else {
+    handle_channel_frame(frame);
+  }
+}
+
+void Connection::handle_channel_frame(const amqp::Frame& frame) {
+  if (state_ == ConnectionState::kClosing || state_ == ConnectionState::kDraining) return;
+  if (state_ != ConnectionState::kOpen) {
+    fail({amqp::ReplyCode::kUnexpectedFrame, "frame on a channel before the connection is open"});
+    return;
+  }
+  const auto slot = channels_.find(frame.channel);
+  if (slot == channels_.end()) {
+    open_channel(frame);
+  } else if (slot->second.channel == nullptr) {
+    handle_closing_channel(slot, frame);
+  } else {
+    last_number_ = frame.channel;
+    last_channel_ = slot->second.channel.get();
+    last_channel_->handle_frame(frame);
+  }
+}
+
+void Connection::open_channel(const amqp::Frame& frame) {
+  const auto payload = frame.payload;
+  const bool is_open =
+      frame.type == amqp::FrameType::kMethod && payload.size() >= 4 &&
+      amqp::load_u32(payload.data()) == amqp::kMethodKey<amqp::ChannelOpen>;
+  if (!is_open) {
+    amqp::AmqpError error{amqp::ReplyCode::kChannelError, "expected 'channel.open'"};
+    if (frame.type == amqp::FrameType::kMethod && payload.size() >= 4) {
+      error.class_id = amqp::load_u16(payload.data());
+      error.method_id = amqp::load_u16(payload.data() + 2);
+    }
+    fail(error);
+    return;
+  }
+  if (channel_max_ != 0 && channels_.size() >= channel_max_) {
+    fail({amqp::ReplyCode::kNotAllowed,
+          fmt::format("number of channels opened ({}) has reached the negotiated channel_max ({})",
+                      channels_.size(), channel_max_),
+          amqp::ChannelOpen::kClassId, amqp::ChannelOpen::kMethodId});
+    return;
+  }
+  channels_[frame.channel].channel = std::make_unique<Channel>(*this, frame.channel);
+  send(frame.channel, amqp::ChannelOpenOk{});
+}
+
+// We have sent channel.close: everything is ignored but the handshake's own two methods.
+void Connection::handle_closing_channel(std::map<std::uint16_t, Slot>::iterator slot,
+                                        const amqp::Frame& frame) {
+  if (frame.type != amqp::FrameType::kMethod || frame.payload.size() < 4) return;
+  switch (amqp::load_u32(frame.payload.data())) {
+    case amqp::kMethodKey<amqp::ChannelClose>:
+      send(frame.channel, amqp::ChannelCloseOk{});
+      break;
+    case amqp::kMethodKey<amqp::ChannelCloseOk>:
+      channels_.erase(slot);
+      break;
+    default:
+      break;
+  }
+}
+
+void Connection::frame_fault() {
+  switch (reader_.fault()) {
+    case amqp::FrameFault::kNone:
+      break;
+    case amqp::FrameFault::kUnknownType:
+      fail({amqp::ReplyCode::kFrameError,
+            fmt::format("frame type {} is not one of 1, 2, 3 and 8", reader_.fault_value())});
+      break;
+    case amqp::FrameFault::kTooLarge:
+      fail({amqp::ReplyCode::kFrameError,
+            fmt::format("frame with a payload of {} bytes is larger than the negotiated maximum "
+                        "frame size of {}",
+                        reader_.fault_value(), frame_max_)});
+      break;
+    case amqp::FrameFault::kBadEnd:
+      fail({amqp::ReplyCode::kFrameError,
+            fmt::format("frame ends with octet {} instead of 206", reader_.fault_value())});
+      break;
+  }
+  // Where the next frame begins is not known any more: what follows is not looked at, not even for
+  // close-ok.
+  leftover_.clear();
+  if (state_ == ConnectionState::kClosing) {
+    write_output();
+    close_stream();
+  }
+}
+
+// --- reading on or not ----------------------------------------------------------------------------
+
+void Connection::update_reading() {
+  const bool stop = state_ == ConnectionState::kOpen &&
+                    (full_links_ > 0 || pending_frames_ > runtime::kPendingFramesMax ||
+                     blocked_by_alarm_ || out_.size() + writing_ > runtime::kOutputReadStop);
+  if (stop == !reading_ || stream_closed_) return;
+  reading_ = !stop;
+  if (stop) {
+    stream_->pause_reading();
+  } else {
+    stream_->resume_reading();
+  }
+}
+
+void Connection::count_full_link(int change) {
+  full_links_ += change;
+  update_reading();
+}
+
+void Connection::count_pending(std::ptrdiff_t change) {
+  pending_frames_ = static_cast<std::size_t>(static_cast<std::ptrdiff_t>(pending_frames_) + change);
+  update_reading();
+}
+
+void Connection::publish_under_alarm() {
+  if (blocked_by_alarm_) return;
+  blocked_by_alarm_ = true;
+  if (client_.connection_blocked && !told_blocked_) {
+    send(0, amqp::ConnectionBlocked{.reason = "low on memory"});
+    told_blocked_ = true;
+  }
+  update_reading();
+}
+
+void Connection::memory_alarm_changed() {
+  if (broker_shard_.memory_alarm() || !blocked_by_alarm_) return;
+  blocked_by_alarm_ = false;
+  if (told_blocked_ && state_ == ConnectionState::kOpen) {
+    send(0, amqp::ConnectionUnblocked{});
+    told_blocked_ = false;
+  }
+  update_reading();
+}
+
+// --- output -----------------------------------------------------------------------------------
+
+void Connection::write_output() {
+  if (stream_closed_) {
+    out_.clear();
+    return;
+  }
+  if (writing_ == 0 && !out_.empty()) {
+    const std::size_t size = out_.size();
+    sent_since_tick_ = true;
+    writing_ = stream_->write(out_) ? 0 : size;
+  }
+  output_written();
+}
+
+void Connection::on_written() noexcept {
+  writing_ = 0;
+  write_output();
+}
+
+void Connection::output_written() {
+  if (!credit_channels_.empty() && output_has_room()) {
+    std::vector<Channel*> due;
+    due.swap(credit_channels_);
+    for (Channel* channel : due) channel->output_written();
+    if (credit_channels_.empty()) {
+      due.clear();
+      credit_channels_.swap(due);
+    }
+  }
+  update_reading();
+  end_if_done();
+}
+
+// --- time -------------------------------------------------------------------------------------
+
+void Connection::set_timer(std::uint64_t delay_ms, std::uint64_t repeat_ms,
+                           void (Connection::*fired)()) {
+  timer_fired_ = fired;
+  timer_->start(delay_ms, repeat_ms);
+}
+
+void Connection::handshake_timed_out() {
+  log(LogLevel::kWarning, "connection", "{}: handshake not done within {} ms",
+      stream_->peer_name(), broker_shard_.config().handshake_timeout_ms);
+  close_stream();
+}
+
+// Fires twice per heartbeat interval (4.2.7): something has gone out since, or a heartbeat does; a
+// peer that was silent for two intervals is gone. While we do not read, its silence is ours.
+void Connection::heartbeat_tick() {
+  if (!sent_since_tick_ && writing_ == 0) {
+    amqp::write_heartbeat(out_);
+    output_added();
+  }
+  sent_since_tick_ = false;
+  silent_ticks_ = received_since_tick_ || !reading_ ? 0 : silent_ticks_ + 1;
+  received_since_tick_ = false;
+  if (silent_ticks_ < 4) return;
+  log(LogLevel::kError, "connection", "{}: missed heartbeats from client, timeout: {}s",
+      stream_->peer_name(), heartbeat_s_);
+  close_stream();
+}
+
+}  // namespace ringtail::broker

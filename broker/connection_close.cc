@@ -1,0 +1,167 @@
+// How a connection ends: by the client, by an error, by the node, by the network.
+#include <algorithm>
+
+#include "broker/channel.h"
+#include "broker/connection.h"
+#include "broker/runtime/log.h"
+
+namespace ringtail::broker {
+
+using runtime::log;
+using runtime::LogLevel;
+
+// --- channels -----------------------------------------------------------------------------------
+
+void Connection::channel_failed(Channel& channel, const amqp::AmqpError& error) {
+  if (amqp::is_hard(error.code)) {
+    fail(error);
+    return;
+  }
+  const std::uint16_t number = channel.number();
+  const std::string text = amqp::reply_text(error);
+  log(LogLevel::kWarning, "channel", "{} channel {}: {} {}", stream_->peer_name(), number,
+      static_cast<unsigned>(error.code), text);
+  send(number, amqp::ChannelClose{.reply_code = static_cast<std::uint16_t>(error.code),
+                                  .reply_text = text,
+                                  .class_id = error.class_id,
+                                  .method_id = error.method_id});
+  const auto slot = channels_.find(number);
+  RT_CHECK(slot != channels_.end(), "a channel failed that its connection does not know");
+  bury_channel(std::move(slot->second.channel));
+}
+
+void Connection::channel_closed(Channel& channel) {
+  const std::uint16_t number = channel.number();
+  const auto slot = channels_.find(number);
+  RT_CHECK(slot != channels_.end(), "a channel closed that its connection does not know");
+  bury_channel(std::move(slot->second.channel));
+  channels_.erase(slot);
+  send(number, amqp::ChannelCloseOk{});
+}
+
+// The channel may be on the stack: it is destroyed later, but over now.
+void Connection::bury_channel(std::unique_ptr<Channel> channel) {
+  if (last_channel_ == channel.get()) last_channel_ = nullptr;
+  std::erase(credit_channels_, channel.get());
+  channel->end();
+  ended_channels_.push_back(std::move(channel));
+  shard_.flush_batches_at_turn_end(bury_task_);
+}
+
+void Connection::end_channels() {
+  for (auto& [number, slot] : channels_) {
+    if (slot.channel) bury_channel(std::move(slot.channel));
+  }
+  channels_.clear();
+  full_links_ = 0;
+  pending_frames_ = 0;
+}
+
+// --- exclusive queues ---------------------------------------------------------------------------
+
+void Connection::own_queue(std::shared_ptr<const cluster::metadata::QueueRecord> record) {
+  exclusive_queues_.push_back(std::move(record));
+}
+
+void Connection::disown_queue(runtime::Qid qid) {
+  std::erase_if(exclusive_queues_, [qid](const auto& record) { return record->qid == qid; });
+}
+
+void Connection::delete_exclusive_queues() {
+  for (const auto& record : exclusive_queues_) {
+    ++deletes_awaited_;
+    shard_.post(address_,
+                {shard_.node(), record->shard, runtime::ActorId{record->qid.value}},
+                std::make_unique<queue::Delete>(record->qid));
+  }
+  exclusive_queues_.clear();
+}
+
+void Connection::receive(runtime::LetterPtr letter) noexcept {
+  if (letter->kind != queue::kDeleteResult || deletes_awaited_ == 0) return;
+  if (--deletes_awaited_ > 0) return;
+  if (state_ == ConnectionState::kDraining) client_close_done();
+  end_if_done();
+}
+
+// --- the end ------------------------------------------------------------------------------------
+
+// A client's mistake that ends the connection.
+void Connection::fail(const amqp::AmqpError& error) {
+  if (state_ >= ConnectionState::kClosing) return;
+  const std::string text = amqp::reply_text(error);
+  log(LogLevel::kError, "connection", "{}: {} {}", stream_->peer_name(),
+      static_cast<unsigned>(error.code), text);
+  if (state_ == ConnectionState::kAwaitStartOk || state_ == ConnectionState::kAwaitHeader) {
+    // Before it is known who speaks nothing is explained.
+    refuse_silently();
+    return;
+  }
+  transition(ConnectionState::kClosing);
+  end_channels();
+  send(0, amqp::ConnectionClose{.reply_code = static_cast<std::uint16_t>(error.code),
+                                .reply_text = text,
+                                .class_id = error.class_id,
+                                .method_id = error.method_id});
+  set_timer(runtime::kCloseTimeoutMs, 0, &Connection::close_stream);
+  update_reading();
+}
+
+void Connection::begin_client_close() {
+  transition(ConnectionState::kDraining);
+  end_channels();
+  delete_exclusive_queues();
+  timer_->stop();
+  if (deletes_awaited_ == 0) client_close_done();
+}
+
+void Connection::client_close_done() {
+  send(0, amqp::ConnectionCloseOk{});
+  close_when_written_ = true;
+  set_timer(runtime::kCloseTimeoutMs, 0, &Connection::close_stream);
+}
+
+void Connection::shut_down() {
+  if (state_ >= ConnectionState::kClosing) return;
+  if (state_ < ConnectionState::kAwaitOpen) {
+    close_stream();
+    return;
+  }
+  fail({amqp::ReplyCode::kConnectionForced, "broker forced connection closure with reason 'shutdown'"});
+}
+
+void Connection::close_stream() {
+  if (state_ == ConnectionState::kClosed) return;
+  transition(ConnectionState::kClosed);
+  timer_->stop();
+  stream_->close();
+}
+
+void Connection::on_closed(const runtime::Status& status) noexcept {
+  if (state_ != ConnectionState::kClosed) {
+    log(LogLevel::kWarning, "connection", "{}: client unexpectedly closed the connection: {}",
+        stream_->peer_name(), status.text());
+    transition(ConnectionState::kClosed);
+  }
+  stream_closed_ = true;
+  writing_ = 0;
+  out_.clear();
+  timer_->stop();
+  end_channels();
+  delete_exclusive_queues();
+  end_if_done();
+}
+
+// The object goes when the stream is closed and the exclusive queues have been told.
+void Connection::end_if_done() {
+  if (close_when_written_ && !stream_closed_ && out_.empty() && writing_ == 0) {
+    close_stream();
+    return;
+  }
+  if (!stream_closed_ || ended_) return;
+  ended_ = true;
+  shard_.remove(address_.actor);
+  broker_shard_.connection_ended(*this);
+}
+
+}  // namespace ringtail::broker

@@ -1,0 +1,77 @@
+#include "broker/node.h"
+
+#include <future>
+
+#include "broker/channel.h"
+#include "broker/runtime/log.h"
+
+namespace ringtail::broker {
+
+using runtime::NodeId;
+using runtime::Shard;
+using runtime::ShardId;
+using runtime::Status;
+
+Node::Node(runtime::Config config)
+    : config_(std::move(config)),
+      shard_count_(static_cast<std::uint16_t>(config_.shards)),
+      mailboxes_(shard_count_),
+      per_shard_(shard_count_) {
+  for (std::uint16_t i = 0; i < shard_count_; ++i) {
+    PerShard& mine = per_shard_[i];
+    const bool first = i == 0;
+    shards_.emplace_back(
+        NodeId{0}, ShardId{i}, mailboxes_,
+        [this, &mine](Shard& shard) {
+          mine.broker_shard = std::make_unique<BrokerShard>(shard, config_, shard_count_);
+        },
+        [this, &mine, first](Shard&) {
+          if (first) {
+            listener_.reset();
+            memory_monitor_.reset();
+          }
+          mine.broker_shard.reset();
+        });
+  }
+}
+
+Node::~Node() { stop(); }
+
+Status Node::start() {
+  running_ = true;
+  for (runtime::UvShard& shard : shards_) {
+    if (const Status status = shard.start(); !status.ok()) {
+      stop();
+      return status;
+    }
+  }
+  std::promise<Status> opened;
+  shards_[0].call([this, &opened](Shard&) {
+    listener_ = std::make_unique<Listener>(*per_shard_[0].broker_shard, shard_count_);
+    memory_monitor_ = std::make_unique<MemoryMonitor>(*per_shard_[0].broker_shard, shard_count_);
+    opened.set_value(listener_->open());
+  });
+  const Status status = opened.get_future().get();
+  if (!status.ok()) stop();
+  return status;
+}
+
+void Node::shut_down(std::function<void()> done) {
+  shards_[0].call([this, done = std::move(done)](Shard& shard) {
+    listener_.reset();
+    per_shard_[0].broker_shard->set_shut_down_done(done);
+    for (std::uint16_t i = 0; i < shard_count_; ++i) {
+      shard.post(BrokerShard::address_of(shard.node(), shard.id()),
+                 BrokerShard::address_of(shard.node(), ShardId{i}), std::make_unique<ShutDown>());
+    }
+  });
+}
+
+void Node::stop() {
+  if (!running_) return;
+  running_ = false;
+  for (runtime::UvShard& shard : shards_) shard.stop();
+  for (runtime::UvShard& shard : shards_) shard.join();
+}
+
+}  // namespace ringtail::broker

@@ -1,0 +1,48 @@
+// A node: its shards, what runs on each, its listeners; started in order, stopped in reverse.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "broker/broker_shard.h"
+#include "broker/listener.h"
+#include "broker/memory_monitor.h"
+#include "broker/runtime/config.h"
+#include "broker/runtime/mailbox.h"
+#include "broker/runtime/status.h"
+#include "broker/runtime/uv/uv_shard.h"
+
+namespace ringtail::broker {
+
+// Owned by main(), used on the main thread.
+class Node {
+ public:
+  explicit Node(runtime::Config config);
+  ~Node();
+
+  // Starts the shards, then opens the listeners. On failure nothing is left running.
+  runtime::Status start();
+  // Closes the listeners, says connection.close 320 to every client and waits for them, not longer
+  // than kShutDownTimeoutMs; then runs `done` (on shard 0's thread). From any thread.
+  void shut_down(std::function<void()> done);
+  // Ends the shards and waits for their threads.
+  void stop();
+
+ private:
+  struct PerShard {
+    std::unique_ptr<BrokerShard> broker_shard;
+  };
+
+  const runtime::Config config_;
+  const std::uint16_t shard_count_;
+  runtime::Mailboxes mailboxes_;
+  std::vector<PerShard> per_shard_;  // each touched by its shard's thread alone
+  std::vector<runtime::UvShard> shards_;
+  // On shard 0.
+  std::unique_ptr<Listener> listener_;
+  std::unique_ptr<MemoryMonitor> memory_monitor_;
+  bool running_ = false;
+};
+
+}  // namespace ringtail::broker

@@ -1,0 +1,63 @@
+// A channel's line to one queue: where it is, what is gathered for it in this turn, and how much of
+// what was published to it is not yet settled. Lives in its channel; made on first use.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "broker/runtime/credit.h"
+#include "broker/runtime/ids.h"
+#include "broker/runtime/limits.h"
+#include "cluster/metadata/records.h"
+#include "queue/letters.h"
+
+namespace ringtail::broker {
+
+struct QueueLink {
+  explicit QueueLink(std::shared_ptr<const cluster::metadata::QueueRecord> queue_record,
+                     runtime::NodeId node)
+      : record(std::move(queue_record)),
+        address{node, record->shard, runtime::ActorId{record->qid.value}} {}
+
+  const std::shared_ptr<const cluster::metadata::QueueRecord> record;
+  const runtime::Address address;
+
+  // --- publishing: numbers from 1 without a gap ---
+  std::uint64_t next_number = 1;
+  std::unique_ptr<queue::Publish> publishes;  // this turn's
+  std::size_t last_batch = 16;                // size of the batch before, to reserve by
+  std::uint64_t batch_bytes = 0;
+  runtime::Window messages{runtime::kPublishWindowMessages};
+  runtime::Window bytes{runtime::kPublishWindowBytes};
+  // Up to which number each posted batch reaches, and the byte position there.
+  struct Mark {
+    std::uint64_t number;
+    std::uint64_t bytes;
+  };
+  std::deque<Mark> marks;
+  // Confirm sequence of each unsettled publish from number `confirm_from` on: a channel that confirms
+  // once confirms for ever, so there is no gap.
+  std::deque<std::uint64_t> confirm_sequences;
+  std::uint64_t confirm_from = 0;
+  std::uint64_t settled_number = 0;
+  bool full = false;  // counted as full at the connection
+
+  // --- deliveries given back, this turn's ---
+  std::unique_ptr<queue::Ack> acks;
+  std::unique_ptr<queue::Ack> rejects;
+  std::unique_ptr<queue::Requeue> requeues;
+  std::unique_ptr<queue::Requeue> bounces;
+
+  std::uint32_t consumers = 0;  // of this channel on this queue
+  std::uint64_t unacked = 0;    // entries of Unacked that name this link
+  bool dirty = false;           // has something gathered
+
+  bool open() const { return messages.open() && bytes.open(); }
+  bool idle() const {
+    return consumers == 0 && unacked == 0 && messages.outstanding() == 0 && !dirty;
+  }
+};
+
+}  // namespace ringtail::broker
