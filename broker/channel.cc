@@ -55,12 +55,8 @@ void Channel::handle_now(const amqp::Frame& frame) {
     case amqp::FrameType::kMethod:
       if (expect_ == Expect::kMethod) [[likely]] {
         handle_method(frame.payload);
-      } else if (expect_ == Expect::kHeader) {
-        fail_hard(amqp::ReplyCode::kUnexpectedFrame,
-                  "expected content header for class 60, got non content header frame instead");
       } else {
-        fail_hard(amqp::ReplyCode::kUnexpectedFrame,
-                  "expected content body, got non content body frame instead");
+        unexpected_content_frame();
       }
       break;
     case amqp::FrameType::kHeader:
@@ -122,9 +118,7 @@ void Channel::decode(std::span<const std::uint8_t> arguments,
   if (method.decode(arguments)) [[likely]] {
     (this->*handler)(method);
   } else {
-    fail_hard(amqp::ReplyCode::kSyntaxError,
-              fmt::format("malformed arguments of {}",
-                          amqp::method_name(Method::kClassId, Method::kMethodId)));
+    malformed(amqp::method_name(Method::kClassId, Method::kMethodId));
   }
 }
 
@@ -140,30 +134,25 @@ void Channel::dispatch(std::uint32_t key, std::span<const std::uint8_t> argument
       return decode<amqp::ChannelFlow>(arguments, &Channel::flow);
     case kMethodKey<amqp::ChannelClose>:
       return decode<amqp::ChannelClose>(arguments, &Channel::close);
-    case kMethodKey<amqp::ChannelCloseOk>:
-    case kMethodKey<amqp::ChannelFlowOk>:
-      return;  // late answers to nothing that is still open
     case kMethodKey<amqp::AccessRequest>:
-      return reply(amqp::AccessRequestOk{});
+      return reply(amqp::AccessRequestOk{.ticket = 1});
     case kMethodKey<amqp::ConfirmSelect>:
       return decode<amqp::ConfirmSelect>(arguments, &Channel::confirm_select);
     case kMethodKey<amqp::TxSelect>:
-      return tx_select();
+      return decode<amqp::TxSelect>(arguments, &Channel::tx_select);
     case kMethodKey<amqp::TxCommit>:
-      return tx_commit();
+      return decode<amqp::TxCommit>(arguments, &Channel::tx_commit);
     case kMethodKey<amqp::TxRollback>:
-      return tx_rollback();
+      return decode<amqp::TxRollback>(arguments, &Channel::tx_rollback);
     default:
       break;
   }
   if (dispatch_basic(key, arguments) || dispatch_exchange_or_queue(key, arguments)) return;
-  const char* name = amqp::method_name(method_class_, method_id_);
-  if (name != nullptr) {
-    fail(amqp::unexpected_method(name));
-  } else {
-    fail_hard(amqp::ReplyCode::kCommandInvalid,
-              fmt::format("unknown method {} of class {}", method_id_, method_class_));
-  }
+  fail(amqp::unimplemented_method());
+}
+
+void Channel::malformed(const char* method) {
+  fail_hard(amqp::ReplyCode::kFrameError, fmt::format("malformed arguments of {}", method));
 }
 
 bool Channel::dispatch_basic(std::uint32_t key, std::span<const std::uint8_t> arguments) {
@@ -177,8 +166,6 @@ bool Channel::dispatch_basic(std::uint32_t key, std::span<const std::uint8_t> ar
     case kMethodKey<amqp::BasicCancel>:
       decode<amqp::BasicCancel>(arguments, &Channel::cancel);
       return true;
-    case kMethodKey<amqp::BasicCancelOk>:
-      return true;  // the answer to our own basic.cancel
     case kMethodKey<amqp::BasicGet>:
       decode<amqp::BasicGet>(arguments, &Channel::get);
       return true;

@@ -73,6 +73,7 @@ class Channel final : public runtime::Actor {
     std::uint16_t exchange_size = 0;
     std::array<std::uint8_t, 2 * (runtime::kShortStringMax + 1)> route;
     queue::MessageRef message;
+    std::vector<std::string> further_keys;  // of the headers CC and BCC
 
     std::span<const std::uint8_t> route_bytes() const { return {route.data(), route_size}; }
     std::string_view exchange() const {
@@ -87,6 +88,7 @@ class Channel final : public runtime::Actor {
   // What a publish in a transaction, or an ack in one, leaves to be done at tx.commit.
   struct TxPublish {
     queue::MessageRef message;
+    std::vector<std::string> further_keys;
     bool mandatory = false;
   };
   struct TxAck {
@@ -108,6 +110,7 @@ class Channel final : public runtime::Actor {
   void handle_kept();
   void fail(amqp::AmqpError error);
   void fail_hard(amqp::ReplyCode code, std::string text);
+  void malformed(const char* method);
   template <typename Method>
   void reply(const Method& method) {
     connection_.send(number_, method);
@@ -131,8 +134,12 @@ class Channel final : public runtime::Actor {
   void handle_publish(const amqp::BasicPublish& method);
   void handle_header(const amqp::Frame& frame);
   void handle_body(const amqp::Frame& frame);
+  void unexpected_content_frame();
   void publish_complete();
-  bool find_targets(const queue::Message& message, bool must_exist);
+  bool check_properties(const amqp::PropertyTraits& traits, queue::Message::Traits& own);
+  bool take_further_keys(std::span<const std::uint8_t> headers);
+  bool find_targets(const queue::Message& message, const std::vector<std::string>& further_keys,
+                    bool must_exist);
   void distribute(const queue::MessageRef& message, bool mandatory);
   void enqueue(QueueLink& link, queue::MessageRef message, std::uint64_t sequence);
   void return_message(const queue::Message& message, amqp::ReplyCode code);
@@ -147,7 +154,10 @@ class Channel final : public runtime::Actor {
   void qos(const amqp::BasicQos& method);
   void consume(const amqp::BasicConsume& method);
   void consume_from(const std::shared_ptr<const cluster::metadata::QueueRecord>& record,
-                    const amqp::BasicConsume& method, const std::string& tag);
+                    const amqp::BasicConsume& method, const std::string& tag,
+                    std::int32_t priority);
+  bool consumer_priority(const amqp::BasicConsume& method, const std::string& queue_name,
+                         std::int32_t& priority);
   void consume_answered(const queue::ConsumeOk& answer, const std::string& queue_name,
                         bool no_wait);
   void cancel(const amqp::BasicCancel& method);
@@ -200,7 +210,7 @@ class Channel final : public runtime::Actor {
   void queue_unbind(const amqp::QueueUnbind& method);
   void queue_purge(const amqp::QueuePurge& method);
   void queue_delete(const amqp::QueueDelete& method);
-  bool check_table(std::span<const std::uint8_t> table);
+  bool check_binding(const std::string& source, std::span<const std::uint8_t> arguments);
   std::string binding_key(std::string_view queue, std::string_view key) const;
   void bind(cluster::metadata::BindingRecord record, bool unbind, std::function<void()> done);
   // The record of an existing queue that this connection may use; empty name: the last declared one.
@@ -209,9 +219,9 @@ class Channel final : public runtime::Actor {
   bool resolve_name(std::string_view name, std::string& resolved);
 
   // --- channel_tx.cc ---
-  void tx_select();
-  void tx_commit();
-  void tx_rollback();
+  void tx_select(const amqp::TxSelect& method);
+  void tx_commit(const amqp::TxCommit& method);
+  void tx_rollback(const amqp::TxRollback& method);
   void tx_commit_if_settled();
 
   struct BatchTask : runtime::TurnTask {

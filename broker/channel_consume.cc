@@ -27,10 +27,6 @@ void Channel::qos(const amqp::BasicQos& method) {
 }
 
 void Channel::consume(const amqp::BasicConsume& method) {
-  if (!amqp::validate_table(method.arguments)) {
-    fail_hard(amqp::ReplyCode::kSyntaxError, "malformed arguments of basic.consume");
-    return;
-  }
   const auto record = usable_queue(method.queue);
   if (record == nullptr) return;
   const std::string tag = method.consumer_tag.empty() ? broker_shard_.generate_name("amq.ctag-")
@@ -39,11 +35,30 @@ void Channel::consume(const amqp::BasicConsume& method) {
     fail(amqp::consumer_tag_in_use(tag));
     return;
   }
-  consume_from(record, method, tag);
+  std::int32_t priority = 0;
+  if (consumer_priority(method, record->name, priority)) {
+    consume_from(record, method, tag, priority);
+  }
+}
+
+bool Channel::consumer_priority(const amqp::BasicConsume& method, const std::string& queue_name,
+                                std::int32_t& priority) {
+  const auto value = amqp::find_in_table(method.arguments, "x-priority");
+  if (!value) return true;
+  if (!value->as_int()) {
+    fail(amqp::invalid_argument(
+        "x-priority", amqp::queue_text(connection_.vhost(), queue_name),
+        fmt::format("\"expected integer, got {}\"", amqp::type_name(value->type))));
+    return false;
+  }
+  priority =
+      static_cast<std::int32_t>(std::clamp<std::int64_t>(*value->as_int(), INT32_MIN, INT32_MAX));
+  return true;
 }
 
 void Channel::consume_from(const std::shared_ptr<const QueueRecord>& record,
-                           const amqp::BasicConsume& method, const std::string& tag) {
+                           const amqp::BasicConsume& method, const std::string& tag,
+                           std::int32_t priority) {
   auto consumer = std::make_unique<Consumer>();
   consumer->id = next_consumer_++;
   consumer->tag = tag;
@@ -58,10 +73,7 @@ void Channel::consume_from(const std::shared_ptr<const QueueRecord>& record,
   request->exclusive = method.exclusive;
   request->prefetch = method.no_ack ? 0 : prefetch_;
   request->delivery_limit = delivery_limit(*consumer);
-  if (const auto priority = amqp::find_in_table(method.arguments, "x-priority")) {
-    request->priority = static_cast<std::int32_t>(
-        std::clamp<std::int64_t>(priority->as_int().value_or(0), INT32_MIN, INT32_MAX));
-  }
+  request->priority = priority;
   consumers_[consumer->id] = consumer.get();
   consumers_by_tag_[tag] = std::move(consumer);
   ask(link_to(record), std::move(request),

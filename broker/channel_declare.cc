@@ -46,23 +46,29 @@ std::string arguments_of(std::span<const std::uint8_t> table) {
   return std::string(runtime::as_text(table));
 }
 
+// Bindings are the same when their arguments are, in whatever order they come.
+std::string sorted_arguments_of(std::span<const std::uint8_t> table) {
+  if (table.empty()) return {};
+  auto decoded_table = amqp::FieldTable::decode(table).value_or(amqp::FieldTable());
+  std::stable_sort(decoded_table.entries().begin(), decoded_table.entries().end(),
+                   [](const auto& a, const auto& b) { return a.name < b.name; });
+  return decoded_table.encode();
+}
+
 amqp::FieldTable decoded(const std::string& arguments) {
   return amqp::FieldTable::decode(runtime::as_bytes(arguments)).value_or(amqp::FieldTable());
 }
 
 }  // namespace
 
-bool Channel::check_table(std::span<const std::uint8_t> table) {
-  if (amqp::validate_table(table)) return true;
-  fail_hard(amqp::ReplyCode::kSyntaxError, "malformed arguments table");
-  return false;
-}
-
 // --- exchanges ----------------------------------------------------------------------------------
 
 void Channel::exchange_declare(const amqp::ExchangeDeclare& method) {
-  if (!check_table(method.arguments)) return;
   const std::string name = clean_name(method.exchange);
+  if (name.empty()) {
+    fail(amqp::default_exchange_refused());
+    return;
+  }
   const auto current = broker_shard_.view().exchange(connection_.vhost(), name);
   if (method.passive) {
     if (current == nullptr) {
@@ -74,10 +80,6 @@ void Channel::exchange_declare(const amqp::ExchangeDeclare& method) {
   }
   if (!RouteTable::knows_type(method.type)) {
     fail(amqp::unknown_exchange_type(method.type));
-    return;
-  }
-  if (name.empty()) {
-    fail(amqp::default_exchange_refused());
     return;
   }
   ExchangeRecord wanted{.vhost = connection_.vhost(),
@@ -92,7 +94,7 @@ void Channel::exchange_declare(const amqp::ExchangeDeclare& method) {
     return;
   }
   if (const auto alternate = amqp::find_in_table(method.arguments, "alternate-exchange");
-      alternate && !alternate->as_text()) {
+      alternate && !alternate->as_text() && current == nullptr) {
     fail(amqp::invalid_argument_type(amqp::type_name(alternate->type), "alternate-exchange",
                                      amqp::exchange_text(connection_.vhost(), name)));
     return;
@@ -144,8 +146,7 @@ void Channel::exchange_delete(const amqp::ExchangeDelete& method) {
     fail(amqp::default_exchange_refused());
     return;
   }
-  const auto current = broker_shard_.view().exchange(connection_.vhost(), name);
-  if (current != nullptr && current->predeclared) {
+  if (reserved(name)) {
     fail(amqp::system_exchange_refused(connection_.vhost(), name));
     return;
   }
@@ -188,21 +189,34 @@ void Channel::bind(BindingRecord record, bool unbind, std::function<void()> done
   });
 }
 
+// The source must exist, and its type accept the arguments.
+bool Channel::check_binding(const std::string& source, std::span<const std::uint8_t> arguments) {
+  const Exchange* exchange = broker_shard_.routes().find(connection_.vhost(), source);
+  if (exchange == nullptr) {
+    fail(amqp::not_found_exchange(connection_.vhost(), source));
+    return false;
+  }
+  const auto fault = RouteTable::fault_of_binding(*exchange, runtime::as_text(arguments));
+  if (!fault) return true;
+  fail(amqp::precondition_failed(*fault));
+  return false;
+}
+
 void Channel::exchange_bind(const amqp::ExchangeBind& method) {
-  if (!check_table(method.arguments)) return;
-  bind({connection_.vhost(), clean_name(method.source), DestinationKind::kExchange,
+  const std::string source = clean_name(method.source);
+  if (!check_binding(source, method.arguments)) return;
+  bind({connection_.vhost(), source, DestinationKind::kExchange,
         clean_name(method.destination), std::string(method.routing_key),
-        arguments_of(method.arguments)},
+        sorted_arguments_of(method.arguments)},
        false, [this, no_wait = method.nowait] {
          if (!no_wait) reply(amqp::ExchangeBindOk{});
        });
 }
 
 void Channel::exchange_unbind(const amqp::ExchangeUnbind& method) {
-  if (!check_table(method.arguments)) return;
   bind({connection_.vhost(), clean_name(method.source), DestinationKind::kExchange,
         clean_name(method.destination), std::string(method.routing_key),
-        arguments_of(method.arguments)},
+        sorted_arguments_of(method.arguments)},
        true, [this, no_wait = method.nowait] {
          if (!no_wait) reply(amqp::ExchangeUnbindOk{});
        });
@@ -215,24 +229,24 @@ std::string Channel::binding_key(std::string_view queue, std::string_view key) c
 }
 
 void Channel::queue_bind(const amqp::QueueBind& method) {
-  if (!check_table(method.arguments)) return;
+  const std::string exchange = clean_name(method.exchange);
+  if (!check_binding(exchange, method.arguments)) return;
   const auto record = usable_queue(method.queue);
   if (record == nullptr) return;
-  bind({connection_.vhost(), clean_name(method.exchange), DestinationKind::kQueue, record->name,
-        binding_key(method.queue, method.routing_key), arguments_of(method.arguments)},
+  bind({connection_.vhost(), exchange, DestinationKind::kQueue, record->name,
+        binding_key(method.queue, method.routing_key), sorted_arguments_of(method.arguments)},
        false, [this, no_wait = method.nowait] {
          if (!no_wait) reply(amqp::QueueBindOk{});
        });
 }
 
 void Channel::queue_unbind(const amqp::QueueUnbind& method) {
-  if (!check_table(method.arguments)) return;
   std::string name;
   if (!resolve_name(method.queue, name)) return;
   const auto record = broker_shard_.view().queue(connection_.vhost(), name);
   if (record != nullptr && !check_exclusive(*record)) return;
   bind({connection_.vhost(), clean_name(method.exchange), DestinationKind::kQueue, name,
-        binding_key(method.queue, method.routing_key), arguments_of(method.arguments)},
+        binding_key(method.queue, method.routing_key), sorted_arguments_of(method.arguments)},
        true, [this] { reply(amqp::QueueUnbindOk{}); });
 }
 
@@ -263,14 +277,16 @@ bool Channel::check_exclusive(const QueueRecord& record) {
 }
 
 void Channel::queue_declare(const amqp::QueueDeclare& method) {
-  if (!check_table(method.arguments)) return;
   std::string name = clean_name(method.queue);
   if (method.passive) {
-    if (resolve_name(name, name)) queue_declare_passive(name, method.nowait);
+    queue_declare_passive(name, method.nowait);
     return;
   }
-  const bool server_named = name.empty();
-  if (server_named) name = broker_shard_.generate_name("amq.gen-");
+  if (reserved(name)) {
+    fail(amqp::reserved_name("queue", name));
+    return;
+  }
+  if (name.empty()) name = broker_shard_.generate_name("amq.gen-");
   auto wanted = std::make_shared<QueueRecord>();
   wanted->vhost = connection_.vhost();
   wanted->name = name;
@@ -281,16 +297,18 @@ void Channel::queue_declare(const amqp::QueueDeclare& method) {
   const auto current = broker_shard_.view().queue(connection_.vhost(), name);
   if (current != nullptr) {
     queue_exists(current, std::move(wanted), method.nowait);
-  } else if (!server_named && reserved(name)) {
-    fail(amqp::reserved_name("queue", name));
   } else {
     propose_queue(std::move(wanted), method.nowait);
   }
 }
 
 void Channel::queue_declare_passive(const std::string& name, bool no_wait) {
-  const auto record = usable_queue(name);
-  if (record != nullptr) queue_exists(record, nullptr, no_wait);
+  const auto record = broker_shard_.view().queue(connection_.vhost(), name);
+  if (record == nullptr) {
+    fail(amqp::not_found_queue(connection_.vhost(), name));
+  } else if (check_exclusive(*record)) {
+    queue_exists(record, nullptr, no_wait);
+  }
 }
 
 void Channel::propose_queue(QueueRecordPtr wanted, bool no_wait) {

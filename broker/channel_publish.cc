@@ -2,7 +2,9 @@
 #include <charconv>
 #include <cstring>
 
+#include "broker/amqp/field_table.h"
 #include "broker/amqp/frame_writer.h"
+#include "broker/amqp/utf8.h"
 #include "broker/channel.h"
 
 namespace ringtail::broker {
@@ -13,6 +15,17 @@ namespace {
 
 // RabbitMQ's longest time to live, one that an Erlang timer can hold.
 constexpr std::uint64_t kExpirationMax = 4294967295;
+
+constexpr std::string_view kCc = "CC";
+constexpr std::string_view kBcc = "BCC";
+
+// No receiver sees the blind copies.
+std::string without_bcc(std::span<const std::uint8_t> properties) {
+  auto decoded = amqp::BasicProperties::decode(properties);
+  if (!decoded || !decoded->headers) return std::string(runtime::as_text(properties));
+  decoded->headers->erase(kBcc);
+  return decoded->encode();
+}
 
 }  // namespace
 
@@ -33,15 +46,18 @@ void Channel::handle_publish(const amqp::BasicPublish& method) {
 
 void Channel::handle_header(const amqp::Frame& frame) {
   if (expect_ != Expect::kHeader) {
-    fail_hard(amqp::ReplyCode::kUnexpectedFrame,
-              expect_ == Expect::kMethod
-                  ? "expected method frame, got non method frame instead"
-                  : "expected content body, got non content body frame instead");
+    unexpected_content_frame();
     return;
   }
   amqp::ContentHeader header;
   if (!header.parse(frame.payload)) {
-    fail_hard(amqp::ReplyCode::kFrameError, "malformed content header");
+    if (frame.payload.size() >= amqp::ContentHeader::kFixedSize + 2) {
+      unexpected_content_frame();  // a weight: no content header of ours
+    } else {
+      method_class_ = 0;
+      method_id_ = 0;
+      fail_hard(amqp::ReplyCode::kFrameError, "content header is too short");
+    }
     return;
   }
   if (header.class_id != amqp::BasicPublish::kClassId) {
@@ -60,10 +76,17 @@ void Channel::handle_header(const amqp::Frame& frame) {
     fail(amqp::message_too_large(header.body_size, broker_shard_.config().max_message_size));
     return;
   }
-  queue::Message::Traits own{.persistent = traits.persistent,
-                             .priority = traits.priority,
-                             .has_priority = traits.has_priority};
-  if (traits.has_expiration && !check_expiration(traits.expiration, own.expiration_ms)) return;
+  queue::Message::Traits own;
+  if (!check_properties(traits, own)) return;
+  incoming_.further_keys.clear();
+  std::string rewritten;
+  if (traits.has_headers) {
+    if (!take_further_keys(traits.headers)) return;
+    if (amqp::find_in_table(traits.headers, kBcc)) {
+      rewritten = without_bcc(header.properties);
+      header.properties = runtime::as_bytes(rewritten);
+    }
+  }
   incoming_.message = queue::MessageRef(queue::Message::create(
       incoming_.route_bytes(), header.properties, header.body_size, own));
   if (header.body_size == 0) {
@@ -73,12 +96,57 @@ void Channel::handle_header(const amqp::Frame& frame) {
   }
 }
 
+bool Channel::check_properties(const amqp::PropertyTraits& traits, queue::Message::Traits& own) {
+  own.persistent = traits.persistent;
+  own.priority = traits.priority;
+  own.has_priority = traits.has_priority;
+  if (traits.has_user_id && traits.user_id != connection_.user()) {
+    fail(amqp::wrong_user_id(traits.user_id, connection_.user()));
+    return false;
+  }
+  return !traits.has_expiration || check_expiration(traits.expiration, own.expiration_ms);
+}
+
+// Sender-selected distribution: the headers CC and BCC are arrays of further routing keys.
+bool Channel::take_further_keys(std::span<const std::uint8_t> headers) {
+  for (const std::string_view name : {kCc, kBcc}) {
+    const auto value = amqp::find_in_table(headers, name);
+    if (!value) continue;
+    const auto items = value->as_array();
+    if (!items) {
+      fail(amqp::precondition_failed(
+          fmt::format("invalid message: {{unacceptable_type_in_header,\"{}\",{}}}", name,
+                      amqp::type_name(value->type))));
+      return false;
+    }
+    amqp::ArrayWalk walk(*items);
+    amqp::ValueView item;
+    while (walk.next(item)) {
+      if (const auto key = item.as_text()) incoming_.further_keys.emplace_back(*key);
+    }
+  }
+  return true;
+}
+
+// What came is not what the publish in progress, or its absence, calls for.
+void Channel::unexpected_content_frame() {
+  switch (expect_) {
+    case Expect::kMethod:
+      method_class_ = 0;
+      method_id_ = 0;
+      return fail(amqp::unexpected_frame("expected method frame, got non method frame instead"));
+    case Expect::kHeader:
+      return fail(amqp::unexpected_frame(
+          "expected content header for class 60, got non content header frame instead"));
+    case Expect::kBody:
+      return fail(amqp::unexpected_frame(
+          "expected content body, got non content body frame instead"));
+  }
+}
+
 void Channel::handle_body(const amqp::Frame& frame) {
   if (expect_ != Expect::kBody) {
-    fail_hard(amqp::ReplyCode::kUnexpectedFrame,
-              expect_ == Expect::kMethod
-                  ? "expected method frame, got non method frame instead"
-                  : "expected content header for class 60, got non content header frame instead");
+    unexpected_content_frame();
     return;
   }
   if (frame.payload.size() > incoming_.message->body_missing()) {
@@ -125,20 +193,29 @@ bool Channel::check_expiration(std::string_view text, std::uint64_t& millisecond
 void Channel::publish_complete() {
   expect_ = Expect::kMethod;
   const queue::MessageRef message = std::move(incoming_.message);
-  if (!find_targets(*message, true)) return;
+  if (!find_targets(*message, incoming_.further_keys, true)) return;
   if (mode_ == Mode::kTx) {
-    tx_publishes_.push_back({message, incoming_.mandatory});
+    tx_publishes_.push_back({message, std::move(incoming_.further_keys), incoming_.mandatory});
   } else {
     distribute(message, incoming_.mandatory);
   }
 }
 
 // Fills targets_. False: the channel has failed (`must_exist`) or the exchange is gone.
-bool Channel::find_targets(const queue::Message& message, bool must_exist) {
+bool Channel::find_targets(const queue::Message& message,
+                           const std::vector<std::string>& further_keys, bool must_exist) {
   const std::uint64_t version = broker_shard_.view().version();
   const std::string_view route = runtime::as_text(message.route());
-  if (version == cached_version_ && route == cached_route_) [[likely]] return true;
+  if (version == cached_version_ && route == cached_route_ && further_keys.empty()) [[likely]] {
+    return true;
+  }
   cached_version_ = 0;
+  if (!amqp::valid_utf8(message.exchange()) || !amqp::valid_utf8(message.routing_key())) {
+    method_class_ = 0;
+    method_id_ = 0;
+    if (must_exist) fail(amqp::frame_error("Malformed UTF-8 in shortstr"));
+    return false;
+  }
   if (links_.size() >= sweep_links_at_) sweep_links();
   targets_.clear();
   const Exchange* exchange = broker_shard_.routes().find(connection_.vhost(), message.exchange());
@@ -151,7 +228,9 @@ bool Channel::find_targets(const queue::Message& message, bool must_exist) {
     return false;
   }
   routed_.clear();
-  broker_shard_.routes().route(*exchange, {message.routing_key(), message.properties()}, routed_);
+  const std::vector<std::string_view> keys(further_keys.begin(), further_keys.end());
+  broker_shard_.routes().route(*exchange, {message.routing_key(), message.properties(), keys},
+                               routed_);
   for (const QueueRecord* record : routed_) {
     const auto known = links_.find(record->qid);
     targets_.push_back(known != links_.end()
@@ -159,7 +238,7 @@ bool Channel::find_targets(const queue::Message& message, bool must_exist) {
                            : &link_to(broker_shard_.view().queue(record->vhost, record->name)));
   }
   // Through the default exchange the key alone decides; elsewhere headers may.
-  if (message.exchange().empty()) {
+  if (message.exchange().empty() && further_keys.empty()) {
     cached_route_.assign(route);
     cached_version_ = version;
   }

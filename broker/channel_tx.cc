@@ -7,7 +7,7 @@
 
 namespace ringtail::broker {
 
-void Channel::tx_select() {
+void Channel::tx_select(const amqp::TxSelect&) {
   if (mode_ == Mode::kConfirm) {
     fail(amqp::cannot_switch_confirm_to_tx());
     return;
@@ -16,7 +16,7 @@ void Channel::tx_select() {
   reply(amqp::TxSelectOk{});
 }
 
-void Channel::tx_commit() {
+void Channel::tx_commit(const amqp::TxCommit&) {
   if (mode_ != Mode::kTx) {
     fail(amqp::channel_not_transactional());
     return;
@@ -28,7 +28,7 @@ void Channel::tx_commit() {
   for (const TxAck& one : acks) finish(one.entry, one.what);
   for (const TxPublish& one : publishes) {
     // An exchange that was deleted since the publish routes to nothing.
-    if (!find_targets(*one.message, false)) targets_.clear();
+    if (!find_targets(*one.message, one.further_keys, false)) targets_.clear();
     distribute(one.message, one.mandatory);
   }
   tx_committing_ = true;
@@ -46,7 +46,7 @@ void Channel::tx_commit_if_settled() {
   if (!kept_frames_.empty()) handle_kept();
 }
 
-void Channel::tx_rollback() {
+void Channel::tx_rollback(const amqp::TxRollback&) {
   if (mode_ != Mode::kTx) {
     fail(amqp::channel_not_transactional());
     return;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "broker/amqp/errors.h"
 #include "broker/channel.h"
 #include "broker/runtime/log.h"
 
@@ -118,8 +119,10 @@ void Connection::handle_frame(const amqp::Frame& frame) {
     return;
   }
   if (frame.type == amqp::FrameType::kHeartbeat) {
-    if (frame.channel != 0) {
-      fail({amqp::ReplyCode::kFrameError, "heartbeat on a channel other than 0"});
+    if (!frame.payload.empty()) {
+      fail(amqp::frame_error("heartbeat frame with a payload"));
+    } else if (frame.channel != 0) {
+      fail(amqp::unexpected_frame(fmt::format("heartbeat frame on channel {}", frame.channel)));
     }
     return;
   }
@@ -150,23 +153,32 @@ void Connection::handle_channel_frame(const amqp::Frame& frame) {
 
 void Connection::open_channel(const amqp::Frame& frame) {
   const auto payload = frame.payload;
+  amqp::ChannelOpen method;
   const bool is_open =
       frame.type == amqp::FrameType::kMethod && payload.size() >= 4 &&
       amqp::load_u32(payload.data()) == amqp::kMethodKey<amqp::ChannelOpen>;
+  if (frame.type != amqp::FrameType::kMethod) {
+    fail(amqp::unexpected_frame("expected method frame, got non method frame instead"));
+    return;
+  }
   if (!is_open) {
-    amqp::AmqpError error{amqp::ReplyCode::kChannelError, "expected 'channel.open'"};
-    if (frame.type == amqp::FrameType::kMethod && payload.size() >= 4) {
+    amqp::AmqpError error = amqp::expected_channel_open();
+    if (payload.size() >= 4) {
       error.class_id = amqp::load_u16(payload.data());
       error.method_id = amqp::load_u16(payload.data() + 2);
     }
     fail(error);
     return;
   }
+  if (!method.decode(payload.subspan(4))) {
+    amqp::AmqpError error = amqp::frame_error("malformed arguments of channel.open");
+    error.class_id = amqp::ChannelOpen::kClassId;
+    error.method_id = amqp::ChannelOpen::kMethodId;
+    fail(error);
+    return;
+  }
   if (channel_max_ != 0 && channels_.size() >= channel_max_) {
-    fail({amqp::ReplyCode::kNotAllowed,
-          fmt::format("number of channels opened ({}) has reached the negotiated channel_max ({})",
-                      channels_.size(), channel_max_),
-          amqp::ChannelOpen::kClassId, amqp::ChannelOpen::kMethodId});
+    fail(amqp::too_many_channels(channels_.size(), channel_max_));
     return;
   }
   channels_[frame.channel].channel = std::make_unique<Channel>(*this, frame.channel);

@@ -121,6 +121,7 @@ class Connection final : public runtime::StreamEvents, public runtime::Actor {
   void handle_connection_method(const amqp::Frame& frame);
   void handle_handshake_method(std::uint32_t key, std::span<const std::uint8_t> arguments);
   void handle_open_method(std::uint32_t key, std::span<const std::uint8_t> arguments);
+  void fail_method(std::uint32_t key);
   void handle_start_ok(const amqp::ConnectionStartOk& method);
   void read_client_properties(std::span<const std::uint8_t> table);
   void refuse_login(const std::string& mechanism);

@@ -84,16 +84,12 @@ void Connection::handle_connection_method(const amqp::Frame& frame) {
 
 void Connection::handle_handshake_method(std::uint32_t key,
                                          std::span<const std::uint8_t> arguments) {
-  const auto unexpected = [&] {
-    const char* name = amqp::method_name(static_cast<std::uint16_t>(key >> 16),
-                                         static_cast<std::uint16_t>(key));
-    fail(amqp::unexpected_method(name == nullptr ? "unknown" : name));
-  };
+  const auto unexpected = [&] { fail_method(key); };
   const auto decode = [&](auto method, auto handler) {
     if (method.decode(arguments)) {
       (this->*handler)(method);
     } else {
-      fail(amqp::syntax_error("malformed arguments of a connection method"));
+      fail(amqp::frame_error("malformed arguments of a connection method"));
     }
   };
   switch (key) {
@@ -119,7 +115,7 @@ void Connection::handle_open_method(std::uint32_t key, std::span<const std::uint
     case amqp::kMethodKey<amqp::ConnectionClose>: {
       amqp::ConnectionClose method;
       if (!method.decode(arguments)) {
-        fail(amqp::syntax_error("malformed connection.close"));
+        fail(amqp::frame_error("malformed arguments of connection.close"));
         return;
       }
       begin_client_close();
@@ -128,23 +124,36 @@ void Connection::handle_open_method(std::uint32_t key, std::span<const std::uint
     case amqp::kMethodKey<amqp::ConnectionUpdateSecret>: {
       amqp::ConnectionUpdateSecret method;
       if (!method.decode(arguments)) {
-        fail(amqp::syntax_error("malformed connection.update-secret"));
+        fail(amqp::frame_error("malformed arguments of connection.update-secret"));
         return;
       }
       // Passwords do not expire: there is nothing to renew.
       send(0, amqp::ConnectionUpdateSecretOk{});
       return;
     }
-    default: {
-      const auto class_id = static_cast<std::uint16_t>(key >> 16);
-      const auto method_id = static_cast<std::uint16_t>(key);
-      const char* name = amqp::method_name(class_id, method_id);
-      amqp::AmqpError error = amqp::unexpected_method(name == nullptr ? "unknown" : name);
-      error.class_id = class_id;
-      error.method_id = method_id;
-      fail(error);
-    }
+    default:
+      fail_method(key);
   }
+}
+
+// A method on channel 0 that does not belong there, or not yet.
+void Connection::fail_method(std::uint32_t key) {
+  const auto state_name = [this]() -> std::string_view {
+    switch (state_) {
+      case ConnectionState::kAwaitTuneOk:
+        return "tuning";
+      case ConnectionState::kAwaitOpen:
+        return "opening";
+      case ConnectionState::kOpen:
+        return "running";
+      default:
+        return "starting";
+    }
+  };
+  amqp::AmqpError error = amqp::unexpected_method(state_name());
+  error.class_id = static_cast<std::uint16_t>(key >> 16);
+  error.method_id = static_cast<std::uint16_t>(key);
+  fail(error);
 }
 
 void Connection::read_client_properties(std::span<const std::uint8_t> table) {
@@ -154,10 +163,6 @@ void Connection::read_client_properties(std::span<const std::uint8_t> table) {
 }
 
 void Connection::handle_start_ok(const amqp::ConnectionStartOk& method) {
-  if (!amqp::validate_table(method.client_properties)) {
-    fail(amqp::syntax_error("malformed client properties"));
-    return;
-  }
   read_client_properties(method.client_properties);
   const LoginResult result = login(broker_shard_.config(), method.mechanism, method.response,
                                    stream_->peer_is_loopback());
@@ -224,7 +229,9 @@ void Connection::handle_tune_ok(const amqp::ConnectionTuneOk& method) {
   }
   frame_max_ = method.frame_max;
   channel_max_ = method.channel_max;
-  reader_.set_payload_max(amqp::body_payload_max(frame_max_));
+  // RabbitMQ counts the payload alone, so clients may send frames that are 8 octets longer than
+  // frame_max allows.
+  reader_.set_payload_max(frame_max_ == 0 ? UINT32_MAX : frame_max_);
   heartbeat_s_ = method.heartbeat;
   transition(ConnectionState::kAwaitOpen);
 }

@@ -41,8 +41,8 @@ class Consumer : public boost::intrusive::list_base_hook<> {
 
   bool can_take() const {
     return !paused_ && (unacked_limit_ == 0 || unacked_ < unacked_limit_) &&
-           written_messages_.position() < delivery_limit_ &&
-           written_messages_.open() && written_bytes_.open();
+           written_messages_.position() < delivery_limit_ && written_messages_.open() &&
+           written_bytes_.open();
   }
 
   ChannelLink& link_;
@@ -51,7 +51,7 @@ class Consumer : public boost::intrusive::list_base_hook<> {
   const bool no_ack_;
   const ConsumerId id_;
   const std::uint32_t unacked_limit_;  // 0: none
-  std::uint64_t delivery_limit_;       // deliveries since Consume
+  std::uint64_t delivery_limit_;       // total since Consume
   std::uint32_t unacked_ = 0;
   runtime::Window written_messages_{runtime::kDeliverWindowMessages};
   runtime::Window written_bytes_{runtime::kDeliverWindowBytes};

@@ -80,8 +80,8 @@ struct Consume : QueueLetter {
   std::string tag;  // for statistics
   bool no_ack = false;
   bool exclusive = false;
-  std::int32_t priority = 0;           // argument x-priority; higher first
-  std::uint32_t prefetch = 0;          // unacknowledged deliveries this consumer may have; 0: any
+  std::int32_t priority = 0;   // argument x-priority; higher first
+  std::uint32_t prefetch = 0;  // unacknowledged deliveries this consumer may have; 0: any
   std::uint64_t delivery_limit = kNoDeliveryLimit;  // basic.qos global: see Credit
 };
 
@@ -119,10 +119,11 @@ struct Requeue : QueueLetter {
 // What the channel drops or sends back counts as written.
 //
 // A channel with a global prefetch shares it out itself: `delivery_limit` is the total number of
-// deliveries since Consume that this consumer may be sent (those in flight included, those sent back
-// too); it replaces the limit before. Consumers that share one prefetch may together be sent more than it; the
-// channel then sends the surplus back (Requeue with redelivered = false) and sets `paused`: send
-// nothing until a Credit without it. The Credit that ends a pause is answered by Resumed.
+// deliveries since Consume that this consumer may be sent (those in flight included, those sent
+// back too); it replaces the limit before. Consumers that share one prefetch may together be sent
+// more than it; the channel then sends the surplus back (Requeue with redelivered = false) and sets
+// `paused`: send nothing until a Credit without it. The Credit that ends a pause is answered by
+// Resumed.
 struct Credit : QueueLetter {
   explicit Credit(Qid queue) : QueueLetter(kCredit, queue) {}
   ConsumerId consumer = 0;

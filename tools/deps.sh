@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing; at once and without a network when none is.
 #   tools/deps.sh [--check] build|test|fuzz
-# build: what compiles and runs the node; test: that and what `make test` needs; fuzz: that and clang.
+# build: what compiles and runs the node; test: that and what `make test` needs; fuzz: that of build
+# and clang.
 # --check installs nothing and fails when something is missing.
 set -euo pipefail
 
@@ -27,7 +28,9 @@ installed() {
   if [[ -n $command ]]; then
     command -v "$command" >/dev/null
   else
-    [[ $(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null) == installed ]]
+    local status
+    status=$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null)
+    [[ $status == installed ]]
   fi
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every libFuzzer target of a build for some seconds: tools/fuzz.sh build-fuzz 60
-# Seeds come from tests/fuzz/corpus/<target>/; new inputs go to <build>/corpus/<target>/, and one that
-# fails to <build>/findings/.
+# Seeds come from tests/fuzz/corpus/<target>/; new inputs go to <build>/corpus/<target>/, and one
+# that fails to <build>/findings/.
 set -euo pipefail
 
 build=$1

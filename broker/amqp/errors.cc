@@ -141,7 +141,9 @@ AmqpError invalid_argument(std::string_view argument, std::string_view resource,
 }
 
 AmqpError unknown_exchange_type(std::string_view type) {
-  return error(ReplyCode::kPreconditionFailed, {"unknown exchange type '", type, "'"});
+  // 3.10 closes the connection; 3.13 the channel, with 406.
+  return error(ReplyCode::kCommandInvalid,
+               {type.empty() ? "invalid exchange type '" : "unknown exchange type '", type, "'"});
 }
 
 AmqpError queue_in_use(std::string_view vhost, std::string_view queue) {
@@ -171,7 +173,7 @@ AmqpError invalid_expiration(std::string_view expiration, std::string_view detai
 
 AmqpError message_too_large(std::uint64_t size, std::uint64_t max) {
   return error(ReplyCode::kPreconditionFailed,
-               {"message size ", number(size), " is larger than max size ", number(max)});
+               {"message size ", number(size), " is larger than configured max size ", number(max)});
 }
 
 AmqpError cannot_switch_confirm_to_tx() {
@@ -255,6 +257,7 @@ AmqpError too_many_channels(std::uint64_t open, std::uint64_t channel_max) {
 AmqpError tuned_too_high(std::string_view what, std::uint64_t value, std::uint64_t max) {
   return error(ReplyCode::kNotAllowed,
                {"negotiated ", what, " = ", number(value),
+                what == "channel_max" && value == 0 ? " (no limit)" : "",
                 " is higher than the maximum allowed value (", number(max), ")"});
 }
 
@@ -280,8 +283,12 @@ AmqpError expected_channel_open() {
   return error(ReplyCode::kChannelError, {"expected 'channel.open'"});
 }
 
-AmqpError unexpected_method(std::string_view method) {
-  return error(ReplyCode::kCommandInvalid, {"unexpected method '", method, "'"});
+AmqpError unexpected_method(std::string_view state) {
+  return error(ReplyCode::kChannelError, {"unexpected method in connection state ", state});
+}
+
+AmqpError unimplemented_method() {
+  return error(ReplyCode::kCommandInvalid, {"unimplemented method"});
 }
 
 AmqpError unknown_auth_mechanism(std::string_view mechanism) {

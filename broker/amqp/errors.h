@@ -88,7 +88,8 @@ AmqpError prefetch_size_not_implemented(std::uint32_t prefetch_size);
 // --- the connection's own ---
 AmqpError second_channel_open();                               // 504
 AmqpError expected_channel_open();                             // 504
-AmqpError unexpected_method(std::string_view method);          // 503
+AmqpError unexpected_method(std::string_view state);           // 504
+AmqpError unimplemented_method();                              // 503
 AmqpError unknown_auth_mechanism(std::string_view mechanism);  // 503
 AmqpError frame_error(std::string text);                       // 501
 AmqpError syntax_error(std::string text);                      // 502

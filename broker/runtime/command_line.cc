@@ -1,4 +1,8 @@
 // Flags (cxxopts), and the order: defaults, then the file, then flags, then what the machine gives.
+// The flags are plain; cxxopts parses them without std::regex too, which spares half a minute of
+// compiling with sanitizers.
+#define CXXOPTS_NO_REGEX true
+
 #include <algorithm>
 #include <cstring>
 #include <cxxopts.hpp>
@@ -44,6 +48,10 @@ std::string help_text() {
   append_help_line(text, "  --config FILE", "settings in the style of rabbitmq.conf");
   append_help_line(text, "  --version", "print the version and end");
   append_help_line(text, "  --help", "print this and end");
+  text +=
+      "\nThe data directory is /var/lib/ringtail where that exists and root starts the node.\n"
+      "The memory watermark is a part of the RAM, or of the cgroup's limit where that is less\n"
+      "(0.4), or a size (2GB).\n";
   return text;
 }
 

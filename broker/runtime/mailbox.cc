@@ -3,23 +3,9 @@
 #include <utility>
 
 #include "broker/runtime/check.h"
+#include "broker/runtime/fence.h"
 
 namespace ringtail::runtime {
-
-namespace {
-
-// Everything that this thread stored before is visible before anything it loads after.
-void store_load_fence() noexcept {
-#if defined(__SANITIZE_THREAD__)
-  // ThreadSanitizer knows no fences; on the machines it runs on a locked operation is one.
-  static std::atomic<int> anything{0};
-  anything.fetch_add(1, std::memory_order_seq_cst);
-#else
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-#endif
-}
-
-}  // namespace
 
 Mailboxes::Mailboxes(std::size_t shards) : shards_(shards), unflushed_(shards), wakers_(shards) {
   RT_CHECK(shards > 0, "a node without shards");
@@ -84,12 +70,7 @@ bool Mailboxes::flush(ShardId from) {
       store_load_fence();
       pushed |= push(target);
     }
-    if (pushed) {
-      // libuv before 1.53 looks at its "already pending" mark with a plain load: the letters must
-      // be visible before it does (docs of uv_async_send).
-      store_load_fence();
-      wakers_[to.value]->wake();
-    }
+    if (pushed) wakers_[to.value]->wake();
     if (target.outbox.empty()) {
       target.unflushed = false;
     } else {

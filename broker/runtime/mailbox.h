@@ -15,7 +15,8 @@
 
 namespace ringtail::runtime {
 
-// Makes a shard's loop run a turn soon. Callable from any thread; calls may coalesce.
+// Makes a shard's loop run a turn soon, which sees all that the caller stored before. Callable from
+// any thread; calls may coalesce.
 class Waker {
  public:
   virtual ~Waker() = default;

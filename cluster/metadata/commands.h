@@ -53,12 +53,12 @@ using Command = std::variant<DeclareVhost, DeclareExchange, DeleteExchange, Decl
                              DeleteQueue, Bind, Unbind>;
 
 enum class Outcome : std::uint8_t {
-  kDone,               // created, removed, bound, unbound
-  kUnchanged,          // it was so already: exists, is absent, is bound, is not bound
+  kDone,       // created, removed, bound, unbound
+  kUnchanged,  // it was so already: exists, is absent, is bound, is not bound
   kNoVhost,
-  kNoExchange,         // of a binding: the source
-  kNoDestination,      // of a binding: the destination queue or exchange
-  kInUse,              // exchange delete if-unused: it is the source of bindings
+  kNoExchange,     // of a binding: the source
+  kNoDestination,  // of a binding: the destination queue or exchange
+  kInUse,          // exchange delete if-unused: it is the source of bindings
 };
 
 // What came of a command. The records are those in force after it (null when there is none).

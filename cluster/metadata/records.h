@@ -1,5 +1,5 @@
 // What the cluster knows about virtual hosts, exchanges, queues and bindings. Argument tables are
-// opaque here: the field table's bytes as the client sent them (broker/amqp/field_table.h reads them).
+// opaque here: the bytes of a field table's entries (broker/amqp/field_table.h reads them).
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// How metadata changes: a proposal goes to the owner (an actor on shard 0), which applies it and sends
-// it to every other shard; when all have applied it the proposer gets its result. So a change that
-// has been answered is in force on every shard, and a client that hears declare-ok on one connection
-// may use the queue on any other. Proposals that arrive together travel together.
+// How metadata changes: a proposal goes to the owner (an actor on shard 0), which applies it and
+// sends it to every other shard; when all have applied it the proposer gets its result. So a change
+// that has been answered is in force on every shard, and a client that hears declare-ok on one
+// connection may use the queue on any other. Proposals that arrive together travel together.
 //
 // With a cluster the owner's place is taken by Raft; replicas and proposers stay as they are.
 #pragma once

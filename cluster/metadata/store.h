@@ -1,11 +1,17 @@
-// The metadata state machine: vhosts, exchanges, queues, bindings. Every shard of the node holds one
-// and applies the same commands in the same order (metadata/service.h brings them; with a cluster,
-// Raft orders them). Deterministic: no clock, no chance, no walk over a hash map decides anything.
+// The metadata state machine: vhosts, exchanges, queues, bindings. Every shard of the node holds
+// one and applies the same commands in the same order (metadata/service.h brings them; with a
+// cluster, Raft orders them). Deterministic: no clock, no chance, no walk over a hash map decides
+// anything.
 //
 // A new store holds the vhost "/" and in every vhost the pre-declared exchanges of AMQP 0-9-1 and
 // RabbitMQ: "" and amq.direct (direct), amq.fanout, amq.topic, amq.headers and amq.match (headers),
-// amq.rabbitmq.trace (topic, internal); all durable. The default exchange's bindings are implied (each queue by its name)
-// and are not among the binding records.
+// amq.rabbitmq.trace (topic, internal); all durable. The default exchange's bindings are implied
+// (each queue by its name) and are not among the binding records.
+//
+// An auto-delete exchange goes when the last binding of which it is the source goes, by an unbind
+// or with the destination, and the bindings that point to it go with it. Changes are told in this
+// order: the bindings of what is removed, oldest first, then the removed itself, then the exchanges
+// that this orphaned, in the order in which they lost their last binding.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +43,8 @@ class Store : public View {
                                            std::string_view name) const override;
   std::shared_ptr<const ExchangeRecord> exchange(std::string_view vhost,
                                                  std::string_view name) const override;
-  void for_each_queue(const std::function<void(const std::shared_ptr<const QueueRecord>&)>& visit)
-      const override;
+  void for_each_queue(
+      const std::function<void(const std::shared_ptr<const QueueRecord>&)>& visit) const override;
   void add_observer(Observer& observer) override;
 
  private:

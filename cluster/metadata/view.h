@@ -38,6 +38,8 @@ class View {
                                                          std::string_view name) const = 0;
   virtual void for_each_queue(
       const std::function<void(const std::shared_ptr<const QueueRecord>&)>& visit) const = 0;
+  // Tells the observer the present state first: exchanges and queues in the order of their
+  // creation, then bindings. It must live as long as the replica applies changes.
   virtual void add_observer(Observer& observer) = 0;
 };
 

@@ -131,8 +131,9 @@ def integers_compare_by_value_and_are_named_by_width():
 def unknown_arguments_are_kept_but_not_compared():
     conn = connect()
     every = {'bool': True, 'byte': Typed('b', -1), 'octet': Typed('B', 255),
-             'short': Typed('s', -2), 'ushort': Typed('u', 65535), 'int': -3, 'uint': Typed('i', 4000000000),
-             'long': Typed('l', -2**40), 'float': Typed('f', 1.5), 'double': 2.5,
+             'short': Typed('s', -2), 'ushort': Typed('u', 65535), 'int': -3,
+             'uint': Typed('i', 4000000000), 'long': Typed('l', -2**40),
+             'float': Typed('f', 1.5), 'double': 2.5,
              'decimal': Typed('D', (2, 100)), 'string': 's', 'array': [1, 'x', [], {}],
              'time': Typed('T', 1 << 33), 'table': {'a': {'b': [None]}}, 'void': None,
              'binary': b'\0\xff', 'x-unknown': 5}

@@ -35,7 +35,7 @@ def free_port():
 
 
 class Node:
-    """`with Node(binary, *flags) as node:` lives from its first connection to SIGKILL at the end."""
+    """`with Node(binary, *flags) as node:` lives until SIGKILL at the latest."""
 
     def __init__(self, binary, *flags, port=None, config='', slow=1.0, logs_to=None):
         self.port, self.slow = port or free_port(), slow

@@ -55,7 +55,7 @@ void Client::connected(runtime::Result<std::unique_ptr<runtime::Stream>> result)
     if (aborted) {
       on_closed(runtime::Status());
     } else {
-      lose("cannot connect: " + result.status().text());
+      lose(result.status().text());
     }
     return;
   }
@@ -280,6 +280,7 @@ void Client::on_channel_method(std::uint32_t method, std::span<const std::uint8_
   } else if (method == amqp::kMethodKey<amqp::ChannelClose>) {
     const std::string reason = "channel closed: " + close_text<amqp::ChannelClose>(arguments);
     amqp::write_method(out_, kChannel, amqp::ChannelCloseOk{});
+    flush();
     calls_.clear();
     if (!user_->on_channel_closed(reason)) lose(reason);
   }

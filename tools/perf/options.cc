@@ -24,8 +24,8 @@ constexpr const char* kSynopsis =
 
 Usage:
   ringtail-perf [throughput] [options]     as fast as the broker goes, or at --rate
-  ringtail-perf latency [options]          at a fixed rate: 10000 messages a second of 1 KiB for 30 s
-                                           after 2 s of warm-up, unless said otherwise
+  ringtail-perf latency [options]          at a fixed rate: 10000 messages a second of 1 KiB, 30 s
+                                           after 2 s of warm-up, unless told otherwise
   ringtail-perf connections --count N [--hold S]   open N idle connections of one channel, hold them
   ringtail-perf queues --count N [--delete]        declare (or delete) N queues one after the other
   ringtail-perf ready [--messages M]               wait until the broker serves a connection

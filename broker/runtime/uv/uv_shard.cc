@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "broker/runtime/check.h"
+#include "broker/runtime/fence.h"
 #include "broker/runtime/uv/uv_env.h"
 
 namespace ringtail::runtime {
@@ -47,7 +48,12 @@ class UvShard::Impl final : public Waker {
   void call(Call call);
   void stop();
   void join();
-  void wake() noexcept override { uv_async_send(&async_); }
+  void wake() noexcept override {
+    // libuv before 1.53 looks at its "already pending" mark with a plain load: what the loop shall
+    // find must be visible before that (documentation of uv_async_send).
+    store_load_fence();
+    uv_async_send(&async_);
+  }
 
  private:
   struct Calls {

@@ -58,8 +58,25 @@ TEST_CASE("reply texts are cut to 255 bytes") {
   CHECK(reply_text(error).size() == 255);
 }
 
-TEST_CASE("the texts") {
-  const std::pair<AmqpError, const char*> cases[] = {
+namespace {
+
+struct Text {
+  AmqpError error;
+  const char* text;
+};
+
+void check_texts(std::span<const Text> cases) {
+  for (const Text& a_case : cases) {
+    CHECK(std::string(reply_code_name(a_case.error.code)) + " - " + a_case.error.text ==
+          a_case.text);
+    CHECK(a_case.error.class_id == 0);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("texts: 404, 405 and 403") {
+  const Text cases[] = {
       {not_found_queue("/", "q"), "NOT_FOUND - no queue 'q' in vhost '/'"},
       {not_found_exchange("v", "x"), "NOT_FOUND - no exchange 'x' in vhost 'v'"},
       {not_found_no_previous_queue(), "NOT_FOUND - no previously declared queue"},
@@ -92,6 +109,12 @@ TEST_CASE("the texts") {
       {login_refused("PLAIN"),
        "ACCESS_REFUSED - Login was refused using authentication mechanism PLAIN. For details see "
        "the broker logfile."},
+  };
+  check_texts(cases);
+}
+
+TEST_CASE("texts: 406") {
+  const Text cases[] = {
       {precondition_failed("text"), "PRECONDITION_FAILED - text"},
       {invalid_argument("x-max-priority", queue_text("/", "q"), "{max_value_exceeded,256}"),
        "PRECONDITION_FAILED - invalid arg 'x-max-priority' for queue 'q' in vhost '/': "
@@ -119,6 +142,12 @@ TEST_CASE("the texts") {
       {invalid_argument_type("long", "alternate-exchange", exchange_text("/", "x")),
        "PRECONDITION_FAILED - invalid type 'long' for arg 'alternate-exchange' in exchange 'x' in "
        "vhost '/'"},
+  };
+  check_texts(cases);
+}
+
+TEST_CASE("texts: of the connection") {
+  const Text cases[] = {
       {vhost_not_found("v"), "NOT_ALLOWED - vhost v not found"},
       {vhost_access_refused("v", "u"), "NOT_ALLOWED - access to vhost 'v' refused for user 'u'"},
       {vhost_connection_limit("v", "u", 3),
@@ -149,10 +178,7 @@ TEST_CASE("the texts") {
       {unexpected_frame("x"), "UNEXPECTED_FRAME - x"},
       {internal_error("x"), "INTERNAL_ERROR - x"},
   };
-  for (const auto& [error, text] : cases) {
-    CHECK(std::string(reply_code_name(error.code)) + " - " + error.text == text);
-    CHECK(error.class_id == 0);
-  }
+  check_texts(cases);
 }
 
 TEST_CASE("UTF-8") {

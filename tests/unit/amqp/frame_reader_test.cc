@@ -178,7 +178,7 @@ TEST_CASE("any cutting of the stream gives the same frames") {
     const ReadResult whole = read_frames(input, input.size(), kPayloadMax);
     CHECK(whole.frames.size() == 12);
     CHECK(whole.left == 0);
-    for (const std::size_t step : {1, 2, 3, 7, 8, 9, 15, 64}) {
+    for (const std::size_t step : {1u, 2u, 3u, 7u, 8u, 9u, 15u, 64u}) {
       const ReadResult cut = read_frames(input, step, kPayloadMax);
       CHECK(cut.fault == FrameFault::kNone);
       CHECK(cut.frames == whole.frames);

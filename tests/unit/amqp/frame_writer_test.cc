@@ -105,7 +105,7 @@ TEST_CASE("deliver of bodies of all sizes reads back") {
   const Buffer route = wire("00 03 'key'");
   for (const std::uint32_t frame_max : {kFrameMax, 131072u, 0u}) {
     for (const std::size_t size :
-         {0, 1, 100, 4087, 4088, 4089, 4096, 4097, 8176, 8177, 70000, 200000}) {
+         {0u, 1u, 100u, 4087u, 4088u, 4089u, 4096u, 4097u, 8176u, 8177u, 70000u, 200000u}) {
       CAPTURE(frame_max);
       CAPTURE(size);
       const Buffer body = pattern(size);

@@ -238,14 +238,17 @@ TEST_CASE_FIXTURE(QueueFixture, "the write window in bytes lets one large messag
 }
 
 TEST_CASE_FIXTURE(QueueFixture, "the delivery limit is a total that a credit replaces") {
-  channel.consume(qid, 1, [](Consume& letter) { letter.delivery_limit = 2; });
+  channel.consume(qid, 1, [](Consume& letter) { letter.delivery_limit = 0; });
   channel.publish(qid, numbered(1, 9));
+  run();
+  CHECK(channel.bodies() == "");
+  channel.credit(qid, 1, 0, 0, false, 2);
   run();
   CHECK(channel.bodies() == "1 2");
   channel.credit(qid, 1, 2, 0, false, 5);
   run();
   CHECK(channel.bodies() == "3 4 5");
-  channel.credit(qid, 1, 5, 0, false, 0);
+  channel.credit(qid, 1, 5, 0);
   run();
   CHECK(channel.bodies() == "6 7 8 9");
 }

@@ -72,12 +72,11 @@ class RandomRun {
     bool live = true;
     std::uint32_t prefetch = 0;
     std::uint32_t unacked = 0;
-    std::uint64_t limit = 0;
+    std::uint64_t limit = kNoDeliveryLimit;
     std::uint64_t sent = 0;
     std::uint64_t bytes = 0;
     bool can_take() const {
-      return live && !paused && (no_ack || prefetch == 0 || unacked < prefetch) &&
-             (limit == 0 || sent < limit);
+      return live && !paused && (no_ack || prefetch == 0 || unacked < prefetch) && sent < limit;
     }
   };
   struct Held {
@@ -106,7 +105,7 @@ class RandomRun {
     TestConsumer consumer;
     consumer.no_ack = random_.below(4) == 0;
     consumer.prefetch = static_cast<std::uint32_t>(random_.below(5));
-    consumer.limit = random_.below(3) == 0 ? random_.below(10) + 1 : 0;
+    consumer.limit = random_.below(3) == 0 ? random_.below(10) : kNoDeliveryLimit;
     const auto priority = static_cast<std::int32_t>(random_.below(3));
     const ConsumerId id = ++side.last_consumer;
     side.channel->consume(qid_, id, [&](Consume& letter) {
@@ -182,7 +181,7 @@ class RandomRun {
     if (at == side.consumers.end()) return;
     TestConsumer& consumer = at->second;
     consumer.paused = random_.below(3) == 0;
-    consumer.limit = random_.below(3) == 0 ? consumer.sent + random_.below(5) + 1 : 0;
+    consumer.limit = random_.below(3) == 0 ? consumer.sent + random_.below(5) : kNoDeliveryLimit;
     side.channel->credit(qid_, at->first, consumer.sent, consumer.bytes, consumer.paused,
                          consumer.limit);
   }

@@ -219,6 +219,11 @@ TEST_CASE("--version and --help") {
     CHECK(rest.find("(default: " + std::string(setting.fallback) + ")") != std::string::npos);
   }
   CHECK(text.find("--config FILE") != std::string::npos);
+  for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
+    end = text.find('\n', at);
+    REQUIRE(end != std::string::npos);
+    CHECK_MESSAGE(end - at <= 100, text.substr(at, end - at));
+  }
 }
 
 TEST_CASE("sizes take units") {
@@ -238,11 +243,11 @@ TEST_CASE("sizes take units") {
                                                                     {"0", 0},
                                                                     {"1tb", 1000000000000},
                                                                     {"500MiB", 524288000}};
-  for (const auto& [text, bytes] : sizes) {
-    CAPTURE(text);
+  for (const auto& size : sizes) {
+    CAPTURE(size.first);
     std::uint64_t parsed = 1;
-    REQUIRE(parse_size(text, parsed));
-    CHECK(parsed == bytes);
+    REQUIRE(parse_size(size.first, parsed));
+    CHECK(parsed == size.second);
   }
   for (const char* wrong : {"", "MB", "1.5GB", "1 x", "1Mib s", "-1", "18446744073709551616",
                             "18014398509481984K", "1kk", "1ib"}) {

@@ -71,7 +71,7 @@ TEST_CASE("more letters than a ring holds arrive all the same, in order") {
   SimNode node(host, NodeId{0}, 3);
   Player sink(node.shard(2), 0);
   const int count = 5 * static_cast<int>(kMailboxCapacity);
-  for (std::size_t sender : {0, 1}) {
+  for (const std::size_t sender : {std::size_t{0}, std::size_t{1}}) {
     node.driver(sender).run([&] {
       for (int i = 1; i <= count; ++i) {
         node.shard(sender).post(Address{}, sink.address, std::make_unique<Ball>(i));
