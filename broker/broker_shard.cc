@@ -4,6 +4,7 @@
 
 #include "broker/channel.h"
 #include "broker/connection.h"
+#include "broker/direct_reply.h"
 #include "broker/runtime/log.h"
 
 namespace ringtail::broker {
@@ -39,6 +40,7 @@ BrokerShard::BrokerShard(runtime::Shard& shard, const runtime::Config& config,
     : shard_(shard),
       config_(config),
       metadata_(shard, shards),
+      store_(metadata_.store()),
       routes_(metadata_.store()),
       queues_(shard, metadata_.store(),
               [this](std::shared_ptr<const QueueRecord> record, std::function<void()> done) {
@@ -88,6 +90,12 @@ void BrokerShard::receive(runtime::LetterPtr letter) noexcept {
       memory_alarm_ = runtime::letter_cast<MemoryAlarm>(*letter).on;
       for (auto& [id, connection] : connections_) connection->memory_alarm_changed();
       break;
+    case kDirectReply:
+      pass_reply(std::move(letter));
+      break;
+    case kProbeReply:
+      answer_probe(*letter);
+      break;
     case kShutDown:
       shut_down();
       break;
@@ -103,6 +111,20 @@ void BrokerShard::receive(runtime::LetterPtr letter) noexcept {
     default:
       RT_CHECK(false, "a letter that a BrokerShard does not know");
   }
+}
+
+void BrokerShard::pass_reply(runtime::LetterPtr letter) {
+  const auto found = reply_consumers_.find(runtime::letter_cast<DirectReply>(*letter).name);
+  if (found == reply_consumers_.end()) return;  // the asker is gone
+  shard_.post(address_of(shard_.node(), shard_.id()), found->second, std::move(letter));
+}
+
+void BrokerShard::answer_probe(const runtime::Letter& letter) {
+  const auto& probe = static_cast<const ProbeReply&>(letter);
+  auto answer = std::make_unique<ReplyProbed>();
+  answer->request = probe.request;
+  answer->exists = reply_consumers_.contains(probe.name);
+  shard_.post(address_of(shard_.node(), shard_.id()), probe.from, std::move(answer));
 }
 
 void BrokerShard::adopt(std::unique_ptr<runtime::AcceptedSocket> socket) {

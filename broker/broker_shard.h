@@ -28,6 +28,9 @@ enum BrokerLetterKind : runtime::LetterKind {
   kConnectionEnded,                  // shard -> listener: one connection less
   kMemoryAlarm,                      // memory monitor -> shard
   kShutDown,                         // node -> shard: close every connection
+  kDirectReply,                      // direct_reply.h
+  kProbeReply,
+  kReplyProbed,
   kShutDownDone,                     // shard -> node's first shard: all are closed
 };
 
@@ -59,9 +62,10 @@ class BrokerShard : public runtime::Actor {
 
   runtime::Shard& shard() { return shard_; }
   const runtime::Config& config() const { return config_; }
-  cluster::metadata::View& view() { return metadata_.store(); }
+  const cluster::metadata::Store& view() const { return store_; }
   RouteTable& routes() { return routes_; }
   queue::QueueRegistry& queues() { return queues_; }
+  std::uint16_t shards() const { return shards_; }
   bool memory_alarm() const { return memory_alarm_; }
 
   // A change of the metadata on behalf of nobody's channel; `done` runs when every shard has it.
@@ -72,6 +76,12 @@ class BrokerShard : public runtime::Actor {
   std::uint64_t next_connection_id();
   // "amq.gen-<22 characters>": not to be guessed, so that nobody declares it first.
   std::string generate_name(std::string_view prefix);
+
+  // Channels of this shard that consume direct replies, by name (direct_reply.h).
+  void add_reply_consumer(const std::string& name, const runtime::Address& channel) {
+    reply_consumers_[name] = channel;
+  }
+  void remove_reply_consumer(const std::string& name) { reply_consumers_.erase(name); }
 
   // The connection has ended for good; destroys it at the end of the turn.
   void connection_ended(Connection& connection);
@@ -86,6 +96,8 @@ class BrokerShard : public runtime::Actor {
   void receive(runtime::LetterPtr letter) noexcept override;
 
  private:
+  void pass_reply(runtime::LetterPtr letter);
+  void answer_probe(const runtime::Letter& letter);
   void adopt(std::unique_ptr<runtime::AcceptedSocket> socket);
   void shut_down();
   void report_shut_down_if_done();
@@ -101,6 +113,7 @@ class BrokerShard : public runtime::Actor {
   runtime::Shard& shard_;
   const runtime::Config& config_;
   cluster::metadata::Service metadata_;
+  cluster::metadata::Store& store_;
   RouteTable routes_;
   queue::QueueRegistry queues_;
   bool memory_alarm_ = false;
@@ -110,6 +123,7 @@ class BrokerShard : public runtime::Actor {
   std::unordered_map<std::uint64_t,
                      std::function<void(const cluster::metadata::CommandResult&)>>
       proposals_;
+  std::unordered_map<std::string, runtime::Address> reply_consumers_;
   std::map<std::uint64_t, std::unique_ptr<Connection>> connections_;  // by id
   std::vector<std::unique_ptr<Connection>> ended_;
   BuryTask bury_task_{*this};

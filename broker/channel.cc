@@ -2,7 +2,9 @@
 
 #include <cstring>
 
+#include "broker/amqp/utf8.h"
 #include "broker/amqp/wire.h"
+#include "broker/direct_reply.h"
 
 namespace ringtail::broker {
 
@@ -29,6 +31,7 @@ Channel::~Channel() { end(); }
 void Channel::end() {
   if (ended_) return;
   flush_batches();
+  stop_replies();
   ended_ = true;
   for (auto& [qid, link] : links_) {
     if (link->full) connection_.count_full_link(-1);
@@ -118,7 +121,13 @@ void Channel::decode(std::span<const std::uint8_t> arguments,
   if (method.decode(arguments)) [[likely]] {
     (this->*handler)(method);
   } else {
-    malformed(amqp::method_name(Method::kClassId, Method::kMethodId));
+    bool utf8 = true;
+    Method::visit_fields(method, [&utf8](const char*, const auto& field) {
+      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(field)>, std::string_view>) {
+        utf8 = utf8 && amqp::valid_utf8(field);
+      }
+    });
+    malformed(amqp::method_name(Method::kClassId, Method::kMethodId), utf8);
   }
 }
 
@@ -151,7 +160,13 @@ void Channel::dispatch(std::uint32_t key, std::span<const std::uint8_t> argument
   fail(amqp::unimplemented_method());
 }
 
-void Channel::malformed(const char* method) {
+void Channel::malformed(const char* method, bool utf8) {
+  if (!utf8) {
+    method_class_ = 0;
+    method_id_ = 0;
+    fail(amqp::frame_error("Malformed UTF-8 in shortstr"));
+    return;
+  }
   fail_hard(amqp::ReplyCode::kFrameError, fmt::format("malformed arguments of {}", method));
 }
 
@@ -282,6 +297,10 @@ void Channel::receive(runtime::LetterPtr letter) noexcept {
       return cancelled(letter_cast<queue::Cancelled>(*letter));
     case queue::kResumed:
       return resumed(letter_cast<queue::Resumed>(*letter));
+    case kDirectReply:
+      return deliver_reply(*letter_cast<DirectReply>(*letter).message);
+    case kReplyProbed:
+      return answered(letter_cast<ReplyProbed>(*letter).request, *letter);
     case queue::kConsumeOk:
       return answered(letter_cast<queue::ConsumeOk>(*letter).request, *letter);
     case queue::kCancelOk:

@@ -110,7 +110,7 @@ class Channel final : public runtime::Actor {
   void handle_kept();
   void fail(amqp::AmqpError error);
   void fail_hard(amqp::ReplyCode code, std::string text);
-  void malformed(const char* method);
+  void malformed(const char* method, bool utf8);
   template <typename Method>
   void reply(const Method& method) {
     connection_.send(number_, method);
@@ -218,6 +218,14 @@ class Channel final : public runtime::Actor {
   std::shared_ptr<const cluster::metadata::QueueRecord> usable_queue(std::string_view name);
   bool resolve_name(std::string_view name, std::string& resolved);
 
+  // --- channel_reply.cc ---
+  void consume_replies(const amqp::BasicConsume& method, const std::string& tag);
+  void stop_replies();
+  bool fill_in_reply_to(std::span<const std::uint8_t> properties, std::string& rewritten);
+  void publish_reply(const queue::MessageRef& message, bool mandatory);
+  void deliver_reply(const queue::Message& message);
+  void probe_reply(const std::string& name, bool no_wait);
+
   // --- channel_tx.cc ---
   void tx_select(const amqp::TxSelect& method);
   void tx_commit(const amqp::TxCommit& method);
@@ -272,6 +280,9 @@ class Channel final : public runtime::Actor {
   std::uint32_t prefetch_ = 0;         // for consumers started from now on
   std::uint32_t global_prefetch_ = 0;  // for the channel as a whole
   bool prefetch_changed_ = false;      // consumers are to be told at the turn's end
+
+  std::string reply_name_;  // direct reply-to; empty: no consumer
+  std::string reply_tag_;
 
   std::string last_queue_;  // the name an empty queue name stands for
 

@@ -4,6 +4,7 @@
 #include "broker/amqp/field_table.h"
 #include "broker/amqp/frame_writer.h"
 #include "broker/channel_ask.h"
+#include "broker/direct_reply.h"
 
 namespace ringtail::broker {
 
@@ -27,14 +28,18 @@ void Channel::qos(const amqp::BasicQos& method) {
 }
 
 void Channel::consume(const amqp::BasicConsume& method) {
-  const auto record = usable_queue(method.queue);
-  if (record == nullptr) return;
   const std::string tag = method.consumer_tag.empty() ? broker_shard_.generate_name("amq.ctag-")
                                                       : std::string(method.consumer_tag);
-  if (consumers_by_tag_.contains(tag)) {
+  if (consumers_by_tag_.contains(tag) || tag == reply_tag_) {
     fail(amqp::consumer_tag_in_use(tag));
     return;
   }
+  if (method.queue == kReplyTo) {
+    consume_replies(method, tag);
+    return;
+  }
+  const auto record = usable_queue(method.queue);
+  if (record == nullptr) return;
   std::int32_t priority = 0;
   if (consumer_priority(method, record->name, priority)) {
     consume_from(record, method, tag, priority);
@@ -98,6 +103,7 @@ void Channel::consume_answered(const queue::ConsumeOk& answer, const std::string
 
 void Channel::cancel(const amqp::BasicCancel& method) {
   const std::string tag(method.consumer_tag);
+  if (!tag.empty() && tag == reply_tag_) stop_replies();
   const auto found = consumers_by_tag_.find(tag);
   if (found == consumers_by_tag_.end()) {
     if (!method.nowait) reply(amqp::BasicCancelOk{.consumer_tag = tag});

@@ -4,6 +4,7 @@
 
 #include "broker/amqp/field_table.h"
 #include "broker/channel_ask.h"
+#include "broker/direct_reply.h"
 
 namespace ringtail::broker {
 
@@ -278,6 +279,10 @@ bool Channel::check_exclusive(const QueueRecord& record) {
 
 void Channel::queue_declare(const amqp::QueueDeclare& method) {
   std::string name = clean_name(method.queue);
+  if (names_reply_to(name)) {
+    probe_reply(name, method.nowait);
+    return;
+  }
   if (method.passive) {
     queue_declare_passive(name, method.nowait);
     return;

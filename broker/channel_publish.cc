@@ -4,8 +4,8 @@
 
 #include "broker/amqp/field_table.h"
 #include "broker/amqp/frame_writer.h"
-#include "broker/amqp/utf8.h"
 #include "broker/channel.h"
+#include "broker/direct_reply.h"
 
 namespace ringtail::broker {
 
@@ -86,6 +86,11 @@ void Channel::handle_header(const amqp::Frame& frame) {
       rewritten = without_bcc(header.properties);
       header.properties = runtime::as_bytes(rewritten);
     }
+  }
+  std::string with_reply_name;
+  if (traits.has_reply_to && traits.reply_to == kReplyTo) {
+    if (!fill_in_reply_to(header.properties, with_reply_name)) return;
+    header.properties = runtime::as_bytes(with_reply_name);
   }
   incoming_.message = queue::MessageRef(queue::Message::create(
       incoming_.route_bytes(), header.properties, header.body_size, own));
@@ -210,12 +215,6 @@ bool Channel::find_targets(const queue::Message& message,
     return true;
   }
   cached_version_ = 0;
-  if (!amqp::valid_utf8(message.exchange()) || !amqp::valid_utf8(message.routing_key())) {
-    method_class_ = 0;
-    method_id_ = 0;
-    if (must_exist) fail(amqp::frame_error("Malformed UTF-8 in shortstr"));
-    return false;
-  }
   if (links_.size() >= sweep_links_at_) sweep_links();
   targets_.clear();
   const Exchange* exchange = broker_shard_.routes().find(connection_.vhost(), message.exchange());
@@ -252,6 +251,10 @@ void Channel::distribute(const queue::MessageRef& message, bool mandatory) {
     if (targets_.empty()) shard_.flush_batches_at_turn_end(batch_task_);
   }
   if (targets_.empty()) {
+    if (message->exchange().empty() && names_reply_to(message->routing_key())) {
+      publish_reply(message, mandatory);
+      return;
+    }
     if (mandatory) return_message(*message, amqp::ReplyCode::kNoRoute);
     return;
   }

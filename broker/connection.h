@@ -61,6 +61,10 @@ class Connection final : public runtime::StreamEvents, public runtime::Actor {
   bool output_has_room() const {
     return out_.size() + writing_ < runtime::kOutputHighMark;
   }
+  // Far more output is waiting than a listening client ever leaves: no more unasked-for answers.
+  bool output_accepts_replies() const {
+    return out_.size() + writing_ < runtime::kOutputReadStop;
+  }
   // A client's mistake on a channel: channel.close, or connection.close where the code is a hard one.
   void channel_failed(Channel& channel, const amqp::AmqpError& error);
   void fail(const amqp::AmqpError& error);

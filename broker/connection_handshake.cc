@@ -21,7 +21,7 @@ std::string server_properties(const runtime::Config& config) {
   for (const char* name :
        {"publisher_confirms", "exchange_exchange_bindings", "basic.nack", "consumer_cancel_notify",
         "connection.blocked", "consumer_priorities", "authentication_failure_close",
-        "per_consumer_qos"}) {
+        "per_consumer_qos", "direct_reply_to"}) {
     capabilities.set(name, true);
   }
   amqp::FieldTable table;

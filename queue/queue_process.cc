@@ -28,12 +28,12 @@ std::unique_ptr<AnswerLetter> reply_to(const Request& request) {
 
 QueueProcess::QueueProcess(runtime::Shard& shard,
                            std::shared_ptr<const cluster::metadata::QueueRecord> record,
-                           const RemoveQueue& remove_queue, Discard& discard)
+                           Removals& removals, Discard& discard)
     : shard_(shard),
       record_(std::move(record)),
       qid_(record_->qid),
       address_(shard.add(runtime::ActorId{qid_.value}, *this)),
-      remove_queue_(remove_queue),
+      removals_(removals),
       discard_(discard) {}
 
 QueueProcess::~QueueProcess() {
@@ -89,7 +89,7 @@ void QueueProcess::on_publish(Publish& letter) {
   link.settled = letter.first_number + letter.messages.size() - 1;
   link.settled_due = true;
   mark_unflushed(link);
-  if (owed_ != nullptr) return;
+  if (going_) return;
   statistics_.published += letter.messages.size();
   auto message = letter.messages.begin();
   if (state_.ready() == 0) {
@@ -104,7 +104,7 @@ void QueueProcess::on_publish(Publish& letter) {
 }
 
 void QueueProcess::dispatch() {
-  if (owed_ != nullptr) return;
+  if (going_) return;
   while (state_.ready() > 0) {
     Consumer* consumer = consumers_.next();
     if (consumer == nullptr) return;
@@ -140,7 +140,7 @@ void QueueProcess::count_delivery(const Entry& entry) {
 
 void QueueProcess::on_get(const Get& letter) {
   auto result = reply_to<GetResult>(letter);
-  if (owed_ != nullptr) {
+  if (going_) {
     result->answer = Answer::kNotFound;
   } else if (state_.ready() > 0) {
     Entry entry = state_.take();
@@ -203,7 +203,7 @@ void QueueProcess::settled() {
 void QueueProcess::on_consume(const Consume& letter) {
   auto reply = reply_to<ConsumeOk>(letter);
   reply->consumer = letter.consumer;
-  if (owed_ != nullptr) {
+  if (going_) {
     reply->answer = Answer::kNotFound;
   } else if (!consumers_.admits(letter.exclusive)) {
     reply->answer = Answer::kExclusiveUse;
@@ -230,9 +230,9 @@ void QueueProcess::on_cancel(const Cancel& letter) {
       consumer_left();
     }
   }
-  if (owed_ != nullptr) {
+  if (going_) {
     // After cancel-ok of its last consumer an auto-delete queue is gone for everybody.
-    owed_->push_back({letter.from, std::move(reply)});
+    removals_.owe(qid_, letter.from, std::move(reply));
   } else {
     answer(letter.from, std::move(reply));
   }
@@ -280,7 +280,7 @@ void QueueProcess::consumer_left() {
 
 void QueueProcess::on_purge(const Purge& letter) {
   auto reply = reply_to<Purged>(letter);
-  if (owed_ != nullptr) {
+  if (going_) {
     reply->answer = Answer::kNotFound;
   } else {
     reply->messages = state_.ready();
@@ -291,7 +291,7 @@ void QueueProcess::on_purge(const Purge& letter) {
 
 void QueueProcess::on_inspect(const Inspect& letter) {
   auto reply = reply_to<Inspected>(letter);
-  if (owed_ != nullptr) {
+  if (going_) {
     reply->answer = Answer::kNotFound;
   } else {
     reply->messages_ready = state_.ready();
@@ -308,7 +308,7 @@ void QueueProcess::on_inspect(const Inspect& letter) {
 
 void QueueProcess::on_delete(const Delete& letter) {
   auto reply = reply_to<DeleteResult>(letter);
-  if (owed_ != nullptr) {
+  if (going_) {
     // Somebody was first; but this one too hears of it when the queue is gone.
     reply->answer = Answer::kNotFound;
   } else if (letter.if_empty && state_.ready() > 0) {
@@ -319,20 +319,17 @@ void QueueProcess::on_delete(const Delete& letter) {
     reply->messages = state_.ready();
     remove_self();
   }
-  if (owed_ != nullptr) {
-    owed_->push_back({letter.from, std::move(reply)});
+  if (going_) {
+    removals_.owe(qid_, letter.from, std::move(reply));
   } else {
     answer(letter.from, std::move(reply));
   }
 }
 
 void QueueProcess::remove_self() {
-  if (owed_ != nullptr) return;
-  owed_ = std::make_shared<std::vector<Owed>>();
-  remove_queue_(record_, [&shard = shard_, from = address_, owed = owed_] {
-    for (Owed& one : *owed) shard.post(from, one.to, std::move(one.letter));
-    owed->clear();
-  });
+  if (going_) return;
+  going_ = true;
+  removals_.start(record_);
 }
 
 void QueueProcess::removed() {

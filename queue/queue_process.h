@@ -9,10 +9,8 @@
 
 #include <boost/intrusive/list.hpp>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
-#include <vector>
 
 #include "broker/runtime/letter.h"
 #include "broker/runtime/owned_by.h"
@@ -23,21 +21,17 @@
 #include "queue/discard.h"
 #include "queue/letters.h"
 #include "queue/queue_state.h"
+#include "queue/removals.h"
 #include "queue/unacked.h"
 
 namespace ringtail::queue {
-
-// Asks for the removal of a queue from the metadata. Never acts inside the call. `done` runs later
-// on the same shard, when all shards have forgotten the queue; the queue process is gone by then.
-using RemoveQueue = std::function<void(std::shared_ptr<const cluster::metadata::QueueRecord>,
-                                       std::function<void()> done)>;
 
 // Made by its shard's registry when the queue is declared, destroyed by it when the queue was
 // removed.
 class QueueProcess final : public runtime::Actor, private runtime::TurnTask {
  public:
   QueueProcess(runtime::Shard& shard, std::shared_ptr<const cluster::metadata::QueueRecord> record,
-               const RemoveQueue& remove_queue, Discard& discard);
+               Removals& removals, Discard& discard);
   ~QueueProcess() override;
   QueueProcess(const QueueProcess&) = delete;
   QueueProcess& operator=(const QueueProcess&) = delete;
@@ -55,11 +49,6 @@ class QueueProcess final : public runtime::Actor, private runtime::TurnTask {
     std::uint64_t delivered = 0;
     std::uint64_t acknowledged = 0;
     std::uint64_t redelivered = 0;
-  };
-  // An answer that waits until the queue's removal is in force.
-  struct Owed {
-    runtime::Address to;
-    runtime::LetterPtr letter;
   };
 
   void turn_end() noexcept override;
@@ -102,7 +91,7 @@ class QueueProcess final : public runtime::Actor, private runtime::TurnTask {
   const std::shared_ptr<const cluster::metadata::QueueRecord> record_;
   const Qid qid_;
   const runtime::Address address_;
-  const RemoveQueue& remove_queue_;
+  Removals& removals_;
   Discard& discard_;
   runtime::OwnedBy owner_;
 
@@ -115,9 +104,7 @@ class QueueProcess final : public runtime::Actor, private runtime::TurnTask {
   ChannelLink* last_link_ = nullptr;  // the one used last: most letters come in runs
   boost::intrusive::list<ChannelLink, boost::intrusive::constant_time_size<false>> unflushed_;
 
-  // Set when the removal has been asked for: nothing is delivered any more. Shared with the
-  // callback, which outlives the queue.
-  std::shared_ptr<std::vector<Owed>> owed_;
+  bool going_ = false;  // the removal has been asked for: nothing is delivered any more
 };
 
 }  // namespace ringtail::queue

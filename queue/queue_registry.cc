@@ -67,7 +67,7 @@ runtime::LetterPtr answer_of_missing(const runtime::Letter& letter) {
 
 QueueRegistry::QueueRegistry(runtime::Shard& shard, cluster::metadata::View& view,
                              RemoveQueue proposer)
-    : shard_(shard), remove_queue_(std::move(proposer)), discard_(shard) {
+    : shard_(shard), removals_(shard, std::move(proposer)), discard_(shard) {
   view.add_observer(*this);
   shard_.set_fallback(this);
 }
@@ -89,8 +89,7 @@ void QueueRegistry::receive(runtime::LetterPtr letter) noexcept {
 
 void QueueRegistry::queue_added(const std::shared_ptr<const QueueRecord>& record) {
   if (record->shard != shard_.id()) return;
-  queues_.emplace(record->qid,
-                  std::make_unique<QueueProcess>(shard_, record, remove_queue_, discard_));
+  queues_.emplace(record->qid, std::make_unique<QueueProcess>(shard_, record, removals_, discard_));
 }
 
 void QueueRegistry::queue_removed(const QueueRecord& record) {

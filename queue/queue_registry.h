@@ -10,6 +10,7 @@
 #include "cluster/metadata/view.h"
 #include "queue/discard.h"
 #include "queue/queue_process.h"
+#include "queue/removals.h"
 
 namespace ringtail::queue {
 
@@ -32,7 +33,7 @@ class QueueRegistry : public runtime::Actor, public cluster::metadata::Observer 
 
  private:
   runtime::Shard& shard_;
-  const RemoveQueue remove_queue_;
+  Removals removals_;
   Discard discard_;
   std::unordered_map<Qid, std::unique_ptr<QueueProcess>> queues_;
 };

@@ -172,8 +172,9 @@ AmqpError invalid_expiration(std::string_view expiration, std::string_view detai
 }
 
 AmqpError message_too_large(std::uint64_t size, std::uint64_t max) {
-  return error(ReplyCode::kPreconditionFailed,
-               {"message size ", number(size), " is larger than configured max size ", number(max)});
+  return error(
+      ReplyCode::kPreconditionFailed,
+      {"message size ", number(size), " is larger than configured max size ", number(max)});
 }
 
 AmqpError cannot_switch_confirm_to_tx() {

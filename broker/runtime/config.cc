@@ -108,8 +108,8 @@ constexpr const char* kLimitsGroup = "Limits";
 constexpr std::array kSettings = {
     Setting{"node-name", kNodeGroup, "NAME@HOST", "name of this node", "ringtail@<short host>",
             apply_node_name},
-    Setting{"data-dir", kNodeGroup, "DIR", "where everything is written",
-            "./ringtail-data; see below", apply_data_dir},
+    Setting{"data-dir", kNodeGroup, "DIR", "what the node writes", "./ringtail-data; see below",
+            apply_data_dir},
     Setting{"shards", kNodeGroup, "N", "event loops, each a thread", "cores available",
             apply_shards},
     Setting{"log-level", kNodeGroup, "LEVEL", "debug, info, warning, error or none", "info",

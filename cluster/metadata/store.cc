@@ -160,14 +160,15 @@ constexpr std::uint64_t kQidLimit = 1ULL << 62;
 }  // namespace
 
 struct Store::State {
-  explicit State(std::uint16_t shards) : queues_of_shard(shards, 0) {}
+  State(std::uint16_t shards, std::uint64_t& store_version)
+      : queues_of_shard(shards, 0), version(store_version) {}
 
   std::map<std::string, Vhost, std::less<>> vhosts;
   std::unordered_set<std::unique_ptr<Binding>, BindingHash, BindingEqual> bindings;
   std::vector<std::size_t> queues_of_shard;
   std::uint64_t next_id = 1;
   std::uint64_t next_qid = 1;
-  std::uint64_t version = 0;
+  std::uint64_t& version;  // the store's
   std::vector<Observer*> observers;
   std::vector<ExchangeEntry*> orphans;  // auto-delete exchanges that lost their last binding
   bool applying = false;
@@ -199,7 +200,7 @@ struct Store::State {
   ShardId emptiest_shard() const;
 };
 
-Store::Store(std::uint16_t shards) : state_(std::make_unique<State>(shards)) {
+Store::Store(std::uint16_t shards) : state_(std::make_unique<State>(shards, version_)) {
   RT_CHECK(shards > 0, "a node has at least one shard");
   state_->create_vhost("/");
 }
@@ -222,7 +223,6 @@ CommandResult Store::apply(const Command& command) {
   return result;
 }
 
-std::uint64_t Store::version() const { return state_->version; }
 
 bool Store::has_vhost(std::string_view vhost) const { return state_->vhost(vhost) != nullptr; }
 

@@ -29,7 +29,7 @@
 
 namespace ringtail::cluster::metadata {
 
-class Store : public View {
+class Store final : public View {
  public:
   // `shards`: how many shards this node spreads its queues over.
   explicit Store(std::uint16_t shards);
@@ -37,7 +37,7 @@ class Store : public View {
 
   CommandResult apply(const Command& command);
 
-  std::uint64_t version() const override;
+  std::uint64_t version() const override { return version_; }
   bool has_vhost(std::string_view vhost) const override;
   std::shared_ptr<const QueueRecord> queue(std::string_view vhost,
                                            std::string_view name) const override;
@@ -49,6 +49,7 @@ class Store : public View {
 
  private:
   struct State;
+  std::uint64_t version_ = 0;
   std::unique_ptr<State> state_;
 };
 

@@ -85,12 +85,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::uint32_t seed = data[2] + 1u;
   const std::span<const std::uint8_t> stream(data + 3, size - 3);
   const Outcome whole = feed(stream, payload_max, [&] { return stream.size(); });
-  const Outcome bytewise = feed(stream, payload_max, [] { return std::size_t{1}; });
+  // Byte by byte costs a block a byte: over the front of a long stream only.
+  const std::span<const std::uint8_t> front =
+      stream.first(std::min<std::size_t>(stream.size(), 600));
+  RT_CHECK(feed(front, payload_max, [] { return std::size_t{1}; }) ==
+               feed(front, payload_max, [&] { return front.size(); }),
+           "byte by byte gives other frames");
   const Outcome cut = feed(stream, payload_max, [&seed]() -> std::size_t {
     seed = seed * 1664525u + 1013904223u;
-    return seed >> 24 & 0x1F;
+    return seed >> 24 & 0x3F;
   });
-  RT_CHECK(whole == bytewise, "byte by byte gives other frames");
   RT_CHECK(whole == cut, "another cutting gives other frames");
   for (const Seen& seen : whole.frames) RT_CHECK(seen.size <= payload_max, "limit not kept");
   return 0;

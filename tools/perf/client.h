@@ -45,7 +45,7 @@ class ClientUser {
 };
 
 // Lives on the thread of its Env. Closed (or lost) before it is destroyed.
-class Client : private runtime::StreamEvents {
+class Client final : private runtime::StreamEvents {
  public:
   // The arguments of the awaited answer.
   using Answer = std::function<void(std::span<const std::uint8_t> arguments)>;

@@ -15,7 +15,7 @@
 
 namespace ringtail::perf {
 
-class Consumer : private ClientUser {
+class Consumer final : private ClientUser {
  public:
   Consumer(runtime::Env& env, const Options& options, int index, Tally& tally, Verifier& verifier,
            LoadEvents& events);

@@ -29,7 +29,7 @@ class LoadEvents {
   ~LoadEvents() = default;
 };
 
-class Producer : private ClientUser {
+class Producer final : private ClientUser {
  public:
   // `quota`: messages to publish in all; UINT64_MAX for no end.
   Producer(runtime::Env& env, const Options& options, int index, std::uint16_t run,

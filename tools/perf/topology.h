@@ -12,7 +12,7 @@
 namespace ringtail::perf {
 
 // Used for one operation, then destroyed.
-class Topology : private ClientUser {
+class Topology final : private ClientUser {
  public:
   enum class Operation : std::uint8_t { kDeclare, kDelete };
   using Done = std::function<void(const runtime::Status&)>;

@@ -448,9 +448,10 @@ TEST_CASE("a file: known keys without effect are warned about") {
 }
 
 TEST_CASE("a file: unknown keys and keys of later versions are refused by name") {
-  for (const char* key : {"hartbeat", "amqp.port", "amqp-port", "listeners.tcp.", "config",
-                          "auth_backends.1.other", "auth_backends", "ssl_options.", "Heartbeat",
-                          "default_permissions.all", "version", "nodename"}) {
+  for (const char* key :
+       {"hartbeat", "amqp.port", "amqp-port", "listeners.tcp.", "config", "auth_backends.1.other",
+        "auth_backends", "ssl_options.", "Heartbeat", "default_permissions.all",
+        "auth_backends..authn", "listeners.ssl.", "version", "nodename"}) {
     CAPTURE(key);
     CHECK(file_error("heartbeat = 1\n" + std::string(key) + " = 1") ==
           "test.conf line 2: unknown key '" + std::string(key) + "'");

@@ -187,6 +187,36 @@ TEST_CASE("a reader that stops makes the writer pend, and reading on ends that")
   CHECK(as_text(client.received()) == std::string(1000, 'x') + "yz");
 }
 
+TEST_CASE("a pending write ends when the last byte has room, not before") {
+  SimWorld world(5);
+  world.network().options().kernel_buffer_min = 1000;
+  world.network().options().kernel_buffer_max = 1000;
+  world.network().options().tiny_read = 1;
+  Server server(world);
+  SimClient client(server.host);
+  client.connect("127.0.0.1", 5672);
+  Peer& peer = server.peer();
+  peer.send(std::string(5000, 'x'));
+  REQUIRE(world.run_until([&] { return peer.written == 1; }));
+  CHECK(client.total_received() >= 4000);
+  CHECK(client.total_received() < 5000);
+}
+
+TEST_CASE("a write of which nothing is taken at first goes out all the same") {
+  SimWorld world(5);
+  world.network().options().kernel_buffer_min = 1;
+  world.network().options().kernel_buffer_max = 1;
+  world.network().options().short_write = 1;
+  Server server(world);
+  SimClient client(server.host);
+  client.connect("127.0.0.1", 5672);
+  for (int i = 0; i < 50; ++i) {
+    client.send("x");
+    REQUIRE(world.run_until_idle());
+  }
+  CHECK(server.peer().read.size() == 50);
+}
+
 TEST_CASE("pausing holds events back; nothing is lost") {
   SimWorld world(6);
   Server server(world);

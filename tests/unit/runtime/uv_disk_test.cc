@@ -134,6 +134,19 @@ TEST_CASE("disk: many appends without waiting, and a file opened again") {
   CHECK(all.got() == expected);
 }
 
+TEST_CASE("disk: a read waits for the write before it") {
+  UvFixture uv;
+  const Scratch scratch;
+  const auto file = open(uv, scratch.file("a"), OpenMode::kCreateNew);
+  constexpr std::size_t kLarge = 16 * 1024 * 1024;
+  Asked write;
+  Asked read;
+  file->append(write.write(std::string(kLarge, 'w')));
+  file->read_at(read.read(4, kLarge - 4));
+  wait(uv, read);
+  CHECK(read.got() == "wwww");
+}
+
 TEST_CASE("disk: the last done may destroy the file") {
   UvFixture uv;
   const Scratch scratch;

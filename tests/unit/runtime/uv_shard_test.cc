@@ -176,7 +176,7 @@ TEST_CASE("uv shard: starts, calls, stops") {
 
 TEST_CASE("uv shard: letters go to and fro between two shards") {
   Node node(2);
-  constexpr std::uint64_t kRounds = 20000;
+  constexpr std::uint64_t kRounds = 5000;
   std::future<void> finished = node.service(0).finished.get_future();
   node.shard(0).call([](Shard& shard) {
     // The ping with an even number comes to this shard, which answers to the other.

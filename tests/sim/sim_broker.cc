@@ -1,0 +1,247 @@
+#include "tests/sim/sim_broker.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "broker/amqp/content_header.h"
+#include "broker/amqp/field_table.h"
+#include "broker/channel.h"
+#include "broker/connection.h"
+
+namespace ringtail::sim {
+
+using runtime::NodeId;
+using runtime::ShardId;
+
+// --- the node -------------------------------------------------------------------------------------
+
+BrokerNode::BrokerNode(runtime::SimHost& host, std::uint16_t shards, runtime::Config config)
+    : config_(std::move(config)), node_(host, NodeId{0}, shards) {
+  config_.node_name = "sim@localhost";
+  config_.amqp_port = kPort;
+  config_.shards = shards;
+  if (config_.memory_high_watermark == 0) config_.memory_high_watermark = 1ULL << 32;
+  for (std::uint16_t i = 0; i < shards; ++i) {
+    node_.driver(i).run([&] {
+      broker_shards_.push_back(
+          std::make_unique<broker::BrokerShard>(node_.shard(i), config_, shards));
+    });
+  }
+  node_.driver(0).run([&] {
+    listener_ = std::make_unique<broker::Listener>(shard(0), shards);
+    memory_monitor_ = std::make_unique<broker::MemoryMonitor>(shard(0), shards);
+    const runtime::Status status = listener_->open();
+    RT_CHECK(status.ok(), status.text().c_str());
+  });
+}
+
+BrokerNode::~BrokerNode() {
+  listener_.reset();
+  memory_monitor_.reset();
+  while (!broker_shards_.empty()) broker_shards_.pop_back();
+}
+
+std::size_t BrokerNode::queues() {
+  std::size_t count = 0;
+  for (const auto& one : broker_shards_) count += one->queues().size();
+  return count;
+}
+
+void BrokerNode::shut_down() {
+  node_.driver(0).run([&] {
+    listener_.reset();
+    shard(0).set_shut_down_done([this] { shut_down_done_ = true; });
+    runtime::Shard& here = node_.shard(0);
+    for (std::uint16_t i = 0; i < node_.size(); ++i) {
+      here.post(broker::BrokerShard::address_of(here.node(), here.id()),
+                broker::BrokerShard::address_of(here.node(), ShardId{i}),
+                std::make_unique<broker::ShutDown>());
+    }
+  });
+}
+
+// --- the client -----------------------------------------------------------------------------------
+
+namespace {
+
+// The largest frame of the node's default configuration.
+constexpr std::uint32_t kFrameMax = 131072;
+
+}  // namespace
+
+void AmqpClient::connect(const std::string& vhost) {
+  vhost_ = vhost;
+  reader_.set_payload_max(kFrameMax);
+  socket_.connect("127.0.0.1", kPort);
+  runtime::OutChain out;
+  amqp::write_protocol_header(out);
+  send(out);
+}
+
+void AmqpClient::send(runtime::OutChain& out) {
+  while (!out.empty()) {
+    runtime::OutChain::Piece piece;
+    out.peek({&piece, 1});
+    socket_.send({piece.data, piece.size});
+    out.consume(piece.size);
+  }
+}
+
+void AmqpClient::publish(std::uint16_t channel, std::string_view exchange, std::string_view key,
+                         std::string_view body, bool mandatory) {
+  runtime::OutChain out;
+  amqp::write_method(
+      out, channel,
+      amqp::BasicPublish{.exchange = exchange, .routing_key = key, .mandatory = mandatory});
+  amqp::write_content(out, channel, {.properties = {}, .body = runtime::as_bytes(body)},
+                      kFrameMax);
+  send(out);
+}
+
+void AmqpClient::poll() {
+  const std::vector<std::uint8_t> received = socket_.take_received();
+  if (received.empty()) return;
+  input_.insert(input_.end(), received.begin(), received.end());
+  std::span<const std::uint8_t> left = input_;
+  amqp::Frame frame;
+  for (;;) {
+    const auto outcome = reader_.next(left, frame);
+    RT_CHECK(outcome != amqp::FrameReader::Outcome::kFault, "the node sent no frame");
+    if (outcome == amqp::FrameReader::Outcome::kNeedMore) break;
+    handle(frame);
+  }
+  input_.erase(input_.begin(), input_.end() - static_cast<std::ptrdiff_t>(left.size()));
+}
+
+void AmqpClient::handle(const amqp::Frame& frame) {
+  if (frame.type == amqp::FrameType::kHeartbeat) return;
+  if (frame.type == amqp::FrameType::kMethod) return handle_method(frame);
+  const auto at = std::find_if(coming_.begin(), coming_.end(), [&](const Coming& one) {
+    return one.channel == frame.channel;
+  });
+  RT_CHECK(at != coming_.end(), "content without a method");
+  if (frame.type == amqp::FrameType::kHeader) {
+    RT_CHECK(!at->header_seen, "two headers");
+    amqp::ContentHeader header;
+    RT_CHECK(header.parse(frame.payload), "bad content header");
+    at->frame.properties = runtime::as_text(header.properties);
+    at->missing = header.body_size;
+    at->header_seen = true;
+  } else {
+    RT_CHECK(at->header_seen && frame.payload.size() <= at->missing, "body too long");
+    at->frame.body += runtime::as_text(frame.payload);
+    at->missing -= frame.payload.size();
+  }
+  if (at->missing > 0) return;
+  ServerFrame whole = std::move(at->frame);
+  coming_.erase(at);
+  complete(std::move(whole));
+}
+
+void AmqpClient::handle_method(const amqp::Frame& frame) {
+  for (const Coming& one : coming_) {
+    RT_CHECK(one.channel != frame.channel, "a method inside a content");
+  }
+  RT_CHECK(frame.payload.size() >= 4, "method frame too short");
+  ServerFrame method;
+  method.channel = frame.channel;
+  method.key = amqp::load_u32(frame.payload.data());
+  method.arguments = runtime::as_text(frame.payload.subspan(4));
+  const amqp::MethodInfo* info =
+      amqp::find_method(static_cast<std::uint16_t>(method.key >> 16),
+                        static_cast<std::uint16_t>(method.key));
+  RT_CHECK(info != nullptr && info->server_sends, "no method of a server");
+  if (info->has_content) {
+    coming_.push_back({frame.channel, std::move(method), 0, false});
+  } else {
+    complete(std::move(method));
+  }
+}
+
+void AmqpClient::complete(ServerFrame frame) {
+  if (frame.channel == 0 && answer(frame)) return;
+  if (frame.is<amqp::ChannelClose>()) send(frame.channel, amqp::ChannelCloseOk{});
+  inbox.push_back(std::move(frame));
+}
+
+// The handshake, and what concerns the connection as a whole.
+bool AmqpClient::answer(const ServerFrame& frame) {
+  if (frame.is<amqp::ConnectionStart>()) {
+    start_ok();
+  } else if (frame.is<amqp::ConnectionTune>()) {
+    const auto tune = frame.as<amqp::ConnectionTune>();
+    // No heartbeats: they would never let the world come to rest.
+    send(0, amqp::ConnectionTuneOk{
+                .channel_max = tune.channel_max, .frame_max = tune.frame_max, .heartbeat = 0});
+    send(0, amqp::ConnectionOpen{.virtual_host = vhost_});
+  } else if (frame.is<amqp::ConnectionOpenOk>()) {
+    opened_ = true;
+  } else if (frame.is<amqp::ConnectionBlocked>()) {
+    blocked_ = true;
+    ++times_blocked_;
+  } else if (frame.is<amqp::ConnectionUnblocked>()) {
+    blocked_ = false;
+  } else if (frame.is<amqp::ConnectionClose>()) {
+    close_code_ = frame.as<amqp::ConnectionClose>().reply_code;
+    send(0, amqp::ConnectionCloseOk{});
+  } else if (frame.is<amqp::ConnectionCloseOk>()) {
+    close_ok_ = true;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void AmqpClient::start_ok() {
+  amqp::FieldTable capabilities;
+  capabilities.set("connection.blocked", true);
+  capabilities.set("consumer_cancel_notify", true);
+  capabilities.set("authentication_failure_close", true);
+  amqp::FieldTable properties;
+  properties.set("capabilities", std::move(capabilities));
+  const std::string encoded = properties.encode();
+  send(0, amqp::ConnectionStartOk{.client_properties = runtime::as_bytes(encoded),
+                                  .mechanism = "PLAIN",
+                                  .response = std::string_view("\0guest\0guest", 12),
+                                  .locale = "en_US"});
+}
+
+bool AmqpClient::take_key(std::uint16_t channel, std::uint32_t key, ServerFrame& out) {
+  poll();
+  const auto at = std::find_if(inbox.begin(), inbox.end(), [&](const ServerFrame& frame) {
+    return frame.channel == channel && frame.key == key;
+  });
+  if (at == inbox.end()) return false;
+  out = std::move(*at);
+  inbox.erase(at);
+  return true;
+}
+
+bool AmqpClient::await_open() {
+  return world_.run_until([&] {
+    poll();
+    return opened_ || closed();
+  }) && opened_;
+}
+
+bool AmqpClient::open_channel(std::uint16_t channel) {
+  send(channel, amqp::ChannelOpen{});
+  return await<amqp::ChannelOpenOk>(channel);
+}
+
+bool AmqpClient::declare(std::uint16_t channel, std::string_view queue, bool exclusive,
+                         bool auto_delete) {
+  send(channel, amqp::QueueDeclare{
+                    .queue = queue, .exclusive = exclusive, .auto_delete = auto_delete});
+  return await<amqp::QueueDeclareOk>(channel);
+}
+
+bool AmqpClient::close() {
+  send(0, amqp::ConnectionClose{.reply_code = 200, .reply_text = "bye"});
+  return world_.run_until([&] {
+    poll();
+    return close_ok_ && closed();
+  });
+}
+
+}  // namespace ringtail::sim

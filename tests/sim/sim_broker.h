@@ -1,0 +1,161 @@
+// A whole node under the simulator, and a client of it that speaks AMQP with the project's own codec.
+// Everything happens in virtual time, on one thread, from one seed.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "broker/amqp/frame_reader.h"
+#include "broker/amqp/frame_writer.h"
+#include "broker/amqp/methods.h"
+#include "broker/broker_shard.h"
+#include "broker/listener.h"
+#include "broker/memory_monitor.h"
+#include "broker/runtime/config.h"
+#include "broker/runtime/sim/sim_client.h"
+#include "broker/runtime/sim/sim_shard.h"
+
+namespace ringtail::sim {
+
+inline constexpr std::uint16_t kPort = 5672;
+
+// What Node (broker/node.h) is with threads: shards, what runs on each, the listener, the monitor.
+class BrokerNode {
+ public:
+  // Of `config` the shards and the port are set here.
+  BrokerNode(runtime::SimHost& host, std::uint16_t shards, runtime::Config config = {});
+  ~BrokerNode();
+  BrokerNode(const BrokerNode&) = delete;
+  BrokerNode& operator=(const BrokerNode&) = delete;
+
+  broker::BrokerShard& shard(std::size_t at) { return *broker_shards_[at]; }
+  // Queue processes on all shards.
+  std::size_t queues();
+  // Asks every connection to end, as a node does that stops; `shut_down_done()` when they have.
+  void shut_down();
+  bool shut_down_done() const { return shut_down_done_; }
+
+ private:
+  runtime::Config config_;
+  runtime::SimNode node_;
+  std::vector<std::unique_ptr<broker::BrokerShard>> broker_shards_;
+  std::unique_ptr<broker::Listener> listener_;
+  std::unique_ptr<broker::MemoryMonitor> memory_monitor_;
+  bool shut_down_done_ = false;
+};
+
+// A method that the node sent, with the content that followed it.
+struct ServerFrame {
+  std::uint16_t channel = 0;
+  std::uint32_t key = 0;
+  std::string arguments;
+  std::string properties;
+  std::string body;
+
+  template <typename Method>
+  bool is() const {
+    return key == amqp::kMethodKey<Method>;
+  }
+  // Slices this frame.
+  template <typename Method>
+  Method as() const {
+    Method method;
+    RT_CHECK(is<Method>() && method.decode(runtime::as_bytes(arguments)), "not such a method");
+    return method;
+  }
+};
+
+// Owned by a test. It acts when the test calls it: poll() takes what has come, answers the
+// handshake, connection.close and channel.close, and keeps the rest in `inbox`.
+class AmqpClient {
+ public:
+  explicit AmqpClient(runtime::SimHost& host) : world_(host.world()), socket_(host) {}
+
+  // Starts connecting; opened() when connection.open-ok came.
+  void connect(const std::string& vhost = "/");
+  bool opened() const { return opened_; }
+  // The connection is over, for whatever reason.
+  bool closed() const { return socket_.closed(); }
+  bool blocked() const { return blocked_; }
+  int times_blocked() const { return times_blocked_; }
+  // Of the connection.close that the node sent; 0: none.
+  std::uint16_t close_code() const { return close_code_; }
+  // connection.close-ok has come.
+  bool close_ok() const { return close_ok_; }
+
+  template <typename Method>
+  void send(std::uint16_t channel, const Method& method) {
+    runtime::OutChain out;
+    amqp::write_method(out, channel, method);
+    send(out);
+  }
+  void publish(std::uint16_t channel, std::string_view exchange, std::string_view key,
+               std::string_view body, bool mandatory = false);
+  void send(runtime::OutChain& out);
+  void send_raw(std::string_view bytes) { socket_.send(bytes); }
+
+  void poll();
+  // The first such frame in the inbox of that channel is taken out.
+  template <typename Method>
+  bool take(std::uint16_t channel, ServerFrame& out) {
+    return take_key(channel, amqp::kMethodKey<Method>, out);
+  }
+  // Runs the world until such a frame has come, and takes it out; false when it does not.
+  template <typename Method>
+  bool await(std::uint16_t channel, ServerFrame& out) {
+    return world_.run_until([&] { return take<Method>(channel, out); });
+  }
+  template <typename Method>
+  bool await(std::uint16_t channel) {
+    ServerFrame frame;
+    return await<Method>(channel, frame);
+  }
+  bool await_open();
+  bool open_channel(std::uint16_t channel);
+  bool declare(std::uint16_t channel, std::string_view queue, bool exclusive = false,
+               bool auto_delete = false);
+  // Ends the connection in order and waits for it.
+  bool close();
+
+  void pause_reading() { socket_.pause(); }
+  void resume_reading() { socket_.resume(); }
+  void abort() { socket_.abort(); }
+  // Bytes that the node has not taken from us.
+  std::size_t unsent() const { return socket_.unsent(); }
+
+  std::deque<ServerFrame> inbox;
+
+ private:
+  bool take_key(std::uint16_t channel, std::uint32_t key, ServerFrame& out);
+  void handle(const amqp::Frame& frame);
+  void handle_method(const amqp::Frame& frame);
+  void complete(ServerFrame frame);
+  bool answer(const ServerFrame& frame);
+  void start_ok();
+
+  // One per channel: a content that is coming.
+  struct Coming {
+    std::uint16_t channel = 0;
+    ServerFrame frame;
+    std::uint64_t missing = 0;
+    bool header_seen = false;
+  };
+
+  runtime::SimWorld& world_;
+  runtime::SimClient socket_;
+  std::string vhost_;
+  amqp::FrameReader reader_;
+  std::vector<std::uint8_t> input_;
+  std::vector<Coming> coming_;
+  bool opened_ = false;
+  bool blocked_ = false;
+  int times_blocked_ = 0;
+  std::uint16_t close_code_ = 0;
+  bool close_ok_ = false;
+};
+
+}  // namespace ringtail::sim
