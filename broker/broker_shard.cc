@@ -22,6 +22,9 @@ namespace {
 // Beside the metadata service's well-known id; invented ids have the highest bit, qids are small.
 constexpr runtime::ActorId kBrokerShardActor{(1ULL << 62) + 0x100};
 
+// A connection's id is its shard's number above its number there.
+constexpr int kConnectionShardShift = 48;
+
 // Base 64 for URLs (RFC 4648, section 5) of 16 random bytes, without padding: 22 characters.
 std::string random_text(runtime::Rng& rng) {
   static constexpr char kAlphabet[] =
@@ -49,6 +52,7 @@ BrokerShard::BrokerShard(runtime::Shard& shard, const runtime::Config& config,
               }),
       shards_(shards) {
   shard_.add(kBrokerShardActor, *this);
+  metadata_.store().add_observer(*this);
 }
 
 BrokerShard::~BrokerShard() {
@@ -71,7 +75,30 @@ void BrokerShard::propose(Command command, std::function<void(const CommandResul
 }
 
 std::uint64_t BrokerShard::next_connection_id() {
-  return (std::uint64_t{shard_.id().value} << 48) | next_connection_++;
+  return (std::uint64_t{shard_.id().value} << kConnectionShardShift) | next_connection_++;
+}
+
+// --- exclusive queues -----------------------------------------------------------------------------
+
+Connection* BrokerShard::exclusive_owner(const QueueRecord& record) {
+  const auto found = connections_.find(record.exclusive_owner);
+  return found == connections_.end() ? nullptr : found->second.get();
+}
+
+// Here and not in the answer to the channel: the channel may be gone before its answer comes.
+void BrokerShard::queue_added(const std::shared_ptr<const QueueRecord>& record) {
+  if (!record->exclusive() ||
+      record->exclusive_owner >> kConnectionShardShift != shard_.id().value) {
+    return;
+  }
+  Connection* owner = exclusive_owner(*record);
+  if (owner != nullptr && owner->own_queue(record)) return;
+  propose(DeleteQueue{record->vhost, record->name, record->qid}, [](const CommandResult&) {});
+}
+
+void BrokerShard::queue_removed(const QueueRecord& record) {
+  if (!record.exclusive()) return;
+  if (Connection* owner = exclusive_owner(record)) owner->disown_queue(record.qid);
 }
 
 std::string BrokerShard::generate_name(std::string_view prefix) {

@@ -52,7 +52,7 @@ struct ShutDownDone : runtime::Letter {
   ShutDownDone() : Letter(kShutDownDone) {}
 };
 
-class BrokerShard : public runtime::Actor {
+class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
  public:
   BrokerShard(runtime::Shard& shard, const runtime::Config& config, std::uint16_t shards);
   ~BrokerShard() override;
@@ -94,8 +94,13 @@ class BrokerShard : public runtime::Actor {
   }
 
   void receive(runtime::LetterPtr letter) noexcept override;
+  // Hands an exclusive queue to the connection that declared it; one whose owner went while it was
+  // being declared is removed.
+  void queue_added(const std::shared_ptr<const cluster::metadata::QueueRecord>& record) override;
+  void queue_removed(const cluster::metadata::QueueRecord& record) override;
 
  private:
+  Connection* exclusive_owner(const cluster::metadata::QueueRecord& record);
   void pass_reply(runtime::LetterPtr letter);
   void answer_probe(const runtime::Letter& letter);
   void adopt(std::unique_ptr<runtime::AcceptedSocket> socket);

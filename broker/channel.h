@@ -64,6 +64,7 @@ class Channel final : public runtime::Actor {
     std::uint64_t reported_messages = 0;
     std::uint64_t reported_bytes = 0;
     bool credit_due = false;
+    bool held_back = false;  // began while the connection's output had no room
   };
 
   // A publish whose content is still coming.
@@ -183,6 +184,7 @@ class Channel final : public runtime::Actor {
   void share_global_prefetch();
   void cancelled(const queue::Cancelled& letter);
   void resumed(const queue::Resumed& letter);
+  void want_credit(Consumer& consumer);
   void send_credit(Consumer& consumer);
   Consumer* consumer_of(queue::ConsumerId id);
   void forget_consumer(Consumer& consumer);

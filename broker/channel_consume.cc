@@ -77,6 +77,11 @@ void Channel::consume_from(const std::shared_ptr<const QueueRecord>& record,
   request->no_ack = method.no_ack;
   request->exclusive = method.exclusive;
   request->prefetch = method.no_ack ? 0 : prefetch_;
+  if (!connection_.output_has_room()) {
+    // A client that consumes again and again without reading gets nothing on top.
+    consumer->held_back = true;
+    want_credit(*consumer);
+  }
   request->delivery_limit = delivery_limit(*consumer);
   request->priority = priority;
   consumers_[consumer->id] = consumer.get();
@@ -183,18 +188,22 @@ void Channel::deliver_one(QueueLink& link, queue::Delivery& delivery) {
   }
   ++consumer->written_messages;
   consumer->written_bytes += message.footprint();
-  if (!consumer->credit_due) {
-    consumer->credit_due = true;
-    if (credit_due_.empty()) connection_.credit_due(*this);
-    credit_due_.push_back(consumer);
-  }
+  if (!consumer->credit_due) want_credit(*consumer);
+}
+
+// The consumer is to hear how far its deliveries are written when there is room for more.
+void Channel::want_credit(Consumer& consumer) {
+  consumer.credit_due = true;
+  if (credit_due_.empty()) connection_.credit_due(*this);
+  credit_due_.push_back(&consumer);
 }
 
 // Tells queues how far their deliveries have been written, when that is a good part of the window.
 void Channel::output_written() {
   for (Consumer* consumer : credit_due_) {
     consumer->credit_due = false;
-    if (consumer->written_messages - consumer->reported_messages >=
+    if (std::exchange(consumer->held_back, false) ||
+        consumer->written_messages - consumer->reported_messages >=
             runtime::kDeliverWindowMessages / 4 ||
         consumer->written_bytes - consumer->reported_bytes >= runtime::kDeliverWindowBytes / 4) {
       send_credit(*consumer);
@@ -218,6 +227,7 @@ void Channel::send_credit(Consumer& consumer) {
 // --- the global prefetch ------------------------------------------------------------------------
 
 std::uint64_t Channel::delivery_limit(const Consumer& consumer) const {
+  if (consumer.held_back) return consumer.received;
   if (global_prefetch_ == 0 || consumer.no_ack) return queue::kNoDeliveryLimit;
   const std::uint64_t held = unacked_.count() + tx_acks_.size();
   return consumer.received + (held < global_prefetch_ ? global_prefetch_ - held : 0);

@@ -324,7 +324,6 @@ void Channel::propose_queue(QueueRecordPtr wanted, bool no_wait) {
             } else if (result.outcome == Outcome::kUnchanged) {
               queue_exists(result.queue, wanted, no_wait);
             } else {
-              if (result.queue->exclusive()) connection_.own_queue(result.queue);
               queue_declared(result.queue->name, 0, 0, no_wait);
             }
           });

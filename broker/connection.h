@@ -78,8 +78,8 @@ class Connection final : public runtime::StreamEvents, public runtime::Actor {
   void count_pending(std::ptrdiff_t change);
   // A publish arrived while the memory alarm is on.
   void publish_under_alarm();
-  // Exclusive queues of this connection go when it goes.
-  void own_queue(std::shared_ptr<const cluster::metadata::QueueRecord> record);
+  // Exclusive queues of this connection go when it goes. False: they have gone already.
+  bool own_queue(std::shared_ptr<const cluster::metadata::QueueRecord> record);
   void disown_queue(runtime::Qid qid);
 
   // --- StreamEvents, Actor ---

@@ -21,13 +21,14 @@ void Connection::channel_failed(Channel& channel, const amqp::AmqpError& error) 
   const std::string text = amqp::reply_text(error);
   log(LogLevel::kWarning, "channel", "{} channel {}: {} {}", stream_->peer_name(), number,
       static_cast<unsigned>(error.code), text);
+  const auto slot = channels_.find(number);
+  RT_CHECK(slot != channels_.end(), "a channel failed that its connection does not know");
+  // First, because its end sends the confirms that are due: nothing may follow channel.close.
+  bury_channel(std::move(slot->second.channel));
   send(number, amqp::ChannelClose{.reply_code = static_cast<std::uint16_t>(error.code),
                                   .reply_text = text,
                                   .class_id = error.class_id,
                                   .method_id = error.method_id});
-  const auto slot = channels_.find(number);
-  RT_CHECK(slot != channels_.end(), "a channel failed that its connection does not know");
-  bury_channel(std::move(slot->second.channel));
 }
 
 void Connection::channel_closed(Channel& channel) {
@@ -59,8 +60,10 @@ void Connection::end_channels() {
 
 // --- exclusive queues ---------------------------------------------------------------------------
 
-void Connection::own_queue(std::shared_ptr<const cluster::metadata::QueueRecord> record) {
+bool Connection::own_queue(std::shared_ptr<const cluster::metadata::QueueRecord> record) {
+  if (state_ == ConnectionState::kDraining || stream_closed_) return false;
   exclusive_queues_.push_back(std::move(record));
+  return true;
 }
 
 void Connection::disown_queue(runtime::Qid qid) {

@@ -4,10 +4,12 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
 #include "broker/runtime/check.h"
+#include "broker/runtime/memory_gauge.h"
 #include "queue/entry.h"
 
 namespace ringtail::queue {
@@ -48,7 +50,14 @@ class EntryFifo {
  private:
   static constexpr std::size_t kChunkEntries = 63;
   static constexpr std::size_t kAhead = 4;  // entries between a pop and what it fetches
+  // Counted: the entries of a long queue are memory that its length costs.
   struct Chunk {
+    Chunk() { runtime::MemoryGauge::add(kSize); }
+    ~Chunk() { runtime::MemoryGauge::add(-kSize); }
+    Chunk(const Chunk&) = delete;
+    Chunk& operator=(const Chunk&) = delete;
+
+    static constexpr std::int64_t kSize = kChunkEntries * sizeof(Entry) + 16;
     std::array<Entry, kChunkEntries> entries;
     std::unique_ptr<Chunk> next;
   };

@@ -11,9 +11,9 @@ namespace ringtail::runtime {
 
 }  // namespace ringtail::runtime
 
-#define RT_CHECK(condition, reason)                                                      \
-  (__builtin_expect(static_cast<bool>(condition), 1)                                     \
-       ? static_cast<void>(0)                                                            \
+#define RT_CHECK(condition, reason)                  \
+  (__builtin_expect(static_cast<bool>(condition), 1) \
+       ? static_cast<void>(0)                        \
        : ::ringtail::runtime::check_failed(__FILE__, __LINE__, #condition, (reason)))
 
 #ifdef NDEBUG

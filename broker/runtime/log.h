@@ -16,7 +16,8 @@ namespace ringtail::runtime {
 
 enum class LogLevel : unsigned char { kDebug, kInfo, kWarning, kError, kNone };
 
-// "debug", "info", "warning", "error", "none" (and RabbitMQ's "critical"); anything else is kInvalid.
+// "debug", "info", "warning", "error", "none" (and RabbitMQ's "critical", taken as "error");
+// anything else is kInvalid.
 Result<LogLevel> parse_log_level(std::string_view text);
 
 // Process wide; before threads start.

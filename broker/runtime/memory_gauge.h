@@ -1,7 +1,7 @@
 // How much memory messages and output hold, counted where it is taken and given back rather than
-// read from the kernel: an allocator keeps freed pages, so the resident size would never let an alarm
-// end. Each thread counts for itself (a thread may free what another took, so one count may be
-// negative; the sum is right).
+// read from the kernel: an allocator keeps freed pages, so the resident size would never let an
+// alarm end. Each thread counts for itself (a thread may free what another took, so one count may
+// be negative; the sum is right). Output blocks that a thread keeps for reuse do not count.
 #pragma once
 
 #include <atomic>

@@ -13,7 +13,8 @@ namespace ringtail::sim {
 using runtime::NodeId;
 using runtime::ShardId;
 
-// --- the node -------------------------------------------------------------------------------------
+// --- the node
+// -------------------------------------------------------------------------------------
 
 BrokerNode::BrokerNode(runtime::SimHost& host, std::uint16_t shards, runtime::Config config)
     : config_(std::move(config)), node_(host, NodeId{0}, shards) {
@@ -60,7 +61,8 @@ void BrokerNode::shut_down() {
   });
 }
 
-// --- the client -----------------------------------------------------------------------------------
+// --- the client
+// -----------------------------------------------------------------------------------
 
 namespace {
 
@@ -92,9 +94,9 @@ void AmqpClient::publish(std::uint16_t channel, std::string_view exchange, std::
   runtime::OutChain out;
   amqp::write_method(
       out, channel,
-      amqp::BasicPublish{.exchange = exchange, .routing_key = key, .mandatory = mandatory});
-  amqp::write_content(out, channel, {.properties = {}, .body = runtime::as_bytes(body)},
-                      kFrameMax);
+      amqp::BasicPublish{
+          .exchange = exchange, .routing_key = key, .mandatory = mandatory, .route = {}});
+  amqp::write_content(out, channel, {.properties = {}, .body = runtime::as_bytes(body)}, kFrameMax);
   send(out);
 }
 
@@ -116,9 +118,8 @@ void AmqpClient::poll() {
 void AmqpClient::handle(const amqp::Frame& frame) {
   if (frame.type == amqp::FrameType::kHeartbeat) return;
   if (frame.type == amqp::FrameType::kMethod) return handle_method(frame);
-  const auto at = std::find_if(coming_.begin(), coming_.end(), [&](const Coming& one) {
-    return one.channel == frame.channel;
-  });
+  const auto at = std::find_if(coming_.begin(), coming_.end(),
+                               [&](const Coming& one) { return one.channel == frame.channel; });
   RT_CHECK(at != coming_.end(), "content without a method");
   if (frame.type == amqp::FrameType::kHeader) {
     RT_CHECK(!at->header_seen, "two headers");
@@ -147,9 +148,8 @@ void AmqpClient::handle_method(const amqp::Frame& frame) {
   method.channel = frame.channel;
   method.key = amqp::load_u32(frame.payload.data());
   method.arguments = runtime::as_text(frame.payload.subspan(4));
-  const amqp::MethodInfo* info =
-      amqp::find_method(static_cast<std::uint16_t>(method.key >> 16),
-                        static_cast<std::uint16_t>(method.key));
+  const amqp::MethodInfo* info = amqp::find_method(static_cast<std::uint16_t>(method.key >> 16),
+                                                   static_cast<std::uint16_t>(method.key));
   RT_CHECK(info != nullptr && info->server_sends, "no method of a server");
   if (info->has_content) {
     coming_.push_back({frame.channel, std::move(method), 0, false});
@@ -231,8 +231,9 @@ bool AmqpClient::open_channel(std::uint16_t channel) {
 
 bool AmqpClient::declare(std::uint16_t channel, std::string_view queue, bool exclusive,
                          bool auto_delete) {
-  send(channel, amqp::QueueDeclare{
-                    .queue = queue, .exclusive = exclusive, .auto_delete = auto_delete});
+  send(channel,
+       amqp::QueueDeclare{
+           .queue = queue, .exclusive = exclusive, .auto_delete = auto_delete, .arguments = {}});
   return await<amqp::QueueDeclareOk>(channel);
 }
 

@@ -1,5 +1,5 @@
-// A whole node under the simulator, and a client of it that speaks AMQP with the project's own codec.
-// Everything happens in virtual time, on one thread, from one seed.
+// A whole node under the simulator, and a client of it that speaks AMQP with the project's own
+// codec. Everything happens in virtual time, on one thread, from one seed.
 #pragma once
 
 #include <cstdint>

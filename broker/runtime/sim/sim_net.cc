@@ -114,6 +114,7 @@ void SimConnection::arrive(int side, std::span<const std::uint8_t> bytes) {
     return acknowledge(side, bytes.size());
   }
   if (end.gone) return reset_later(1 - side);
+  if (end.reset_arrived) return;  // nothing follows a reset: what it took is missing before this
   if (network_.world().rng().chance(network_.options().reset)) {
     reset_now(side);
     return reset_later(1 - side);

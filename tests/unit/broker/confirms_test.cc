@@ -27,7 +27,9 @@ std::vector<Said> report(Confirms& confirms) {
       [&](std::uint64_t sequence, bool multiple) {
         said.push_back({multiple ? Said::What::kAckMultiple : Said::What::kAck, sequence});
       },
-      [&](std::uint64_t sequence) { said.push_back({Said::What::kNack, sequence}); });
+      [&](std::uint64_t sequence) {
+        said.push_back({Said::What::kNack, sequence});
+      });
   return said;
 }
 
@@ -91,8 +93,8 @@ TEST_CASE("an ack for many never covers a nack or what is not settled") {
   confirms.settle(4, false);
   const auto said = report(confirms);
   // The nack comes first, so that a client which takes "up to" literally has heard it.
-  CHECK(said == std::vector<Said>{
-                    {Said::What::kNack, 2}, {Said::What::kAck, 1}, {Said::What::kAck, 4}});
+  CHECK(said ==
+        std::vector<Said>{{Said::What::kNack, 2}, {Said::What::kAck, 1}, {Said::What::kAck, 4}});
 }
 
 TEST_CASE("random settling: every publish is reported once, as it was settled") {
@@ -101,7 +103,7 @@ TEST_CASE("random settling: every publish is reported once, as it was settled") 
     ringtail::runtime::SimRng rng(seed);
     Confirms confirms;
     std::map<std::uint64_t, std::pair<std::uint32_t, bool>> open;  // queues left, rejected
-    std::map<std::uint64_t, bool> settled;                          // sequence: rejected
+    std::map<std::uint64_t, bool> settled;                         // sequence: rejected
     std::map<std::uint64_t, bool> told;
     std::vector<std::uint64_t> unreported;
     for (int step = 0; step < 300; ++step) {

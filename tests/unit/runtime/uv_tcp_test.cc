@@ -382,8 +382,9 @@ TEST_CASE("tcp: a paused stream hears of its end by a write") {
   owner.stream->pause_reading();
   client.reset_on_close();
   client.close();
-  CHECK(owner.send("fails"));
-  CHECK(owner.closes == 0);
+  // On a busy machine the reset may be under way still, and the first writes go through.
+  const auto writes = uv.env().timers().make([&] { CHECK(owner.send("fails")); });
+  writes->start(0, 1);
   uv.run_until([&] { return owner.closes == 1; });
   CHECK_FALSE(owner.end.ok());
 }
