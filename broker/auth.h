@@ -1,5 +1,5 @@
-// Who a client is: the SASL exchanges of connection.start-ok and the users they are checked against.
-// This version knows one user, the configured default user; vhosts are open to it.
+// Who a client is: the SASL exchanges of connection.start-ok and the users they are checked
+// against. This version knows one user, the configured default user; vhosts are open to it.
 #pragma once
 
 #include <cstdint>

@@ -5,6 +5,7 @@
 #include "broker/channel.h"
 #include "broker/connection.h"
 #include "broker/direct_reply.h"
+#include "broker/runtime/allocator.h"
 #include "broker/runtime/log.h"
 
 namespace ringtail::broker {
@@ -38,8 +39,7 @@ std::string random_text(runtime::Rng& rng) {
 
 }  // namespace
 
-BrokerShard::BrokerShard(runtime::Shard& shard, const runtime::Config& config,
-                         std::uint16_t shards)
+BrokerShard::BrokerShard(runtime::Shard& shard, const runtime::Config& config, std::uint16_t shards)
     : shard_(shard),
       config_(config),
       metadata_(shard, shards),
@@ -78,7 +78,8 @@ std::uint64_t BrokerShard::next_connection_id() {
   return (std::uint64_t{shard_.id().value} << kConnectionShardShift) | next_connection_++;
 }
 
-// --- exclusive queues -----------------------------------------------------------------------------
+// --- exclusive queues
+// -----------------------------------------------------------------------------
 
 Connection* BrokerShard::exclusive_owner(const QueueRecord& record) {
   const auto found = connections_.find(record.exclusive_owner);
@@ -122,6 +123,9 @@ void BrokerShard::receive(runtime::LetterPtr letter) noexcept {
       break;
     case kProbeReply:
       answer_probe(*letter);
+      break;
+    case kTrimMemory:
+      runtime::release_free_memory();
       break;
     case kShutDown:
       shut_down();

@@ -1,6 +1,6 @@
-// What one shard of a node runs: the metadata replica, the route table, the queues that live here, and
-// the connections that were handed to it. Made on the shard's thread when it starts, destroyed there
-// when it stops.
+// What one shard of a node runs: the metadata replica, the route table, the queues that live here,
+// and the connections that were handed to it. Made on the shard's thread when it starts, destroyed
+// there when it stops.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +27,12 @@ enum BrokerLetterKind : runtime::LetterKind {
   kAdopt = runtime::kBrokerLetters,  // listener -> shard: a connection to own
   kConnectionEnded,                  // shard -> listener: one connection less
   kMemoryAlarm,                      // memory monitor -> shard
+  kTrimMemory,                       // memory monitor -> shard
   kShutDown,                         // node -> shard: close every connection
   kDirectReply,                      // direct_reply.h
   kProbeReply,
   kReplyProbed,
-  kShutDownDone,                     // shard -> node's first shard: all are closed
+  kShutDownDone,  // shard -> node's first shard: all are closed
 };
 
 struct Adopt : runtime::Letter {
@@ -44,6 +45,9 @@ struct ConnectionEnded : runtime::Letter {
 struct MemoryAlarm : runtime::Letter {
   MemoryAlarm() : Letter(kMemoryAlarm) {}
   bool on = false;
+};
+struct TrimMemory : runtime::Letter {
+  TrimMemory() : Letter(kTrimMemory) {}
 };
 struct ShutDown : runtime::Letter {
   ShutDown() : Letter(kShutDown) {}
@@ -125,8 +129,7 @@ class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
   bool shutting_down_ = false;
   std::uint64_t next_connection_ = 1;
   std::uint64_t next_request_ = 1;
-  std::unordered_map<std::uint64_t,
-                     std::function<void(const cluster::metadata::CommandResult&)>>
+  std::unordered_map<std::uint64_t, std::function<void(const cluster::metadata::CommandResult&)>>
       proposals_;
   std::unordered_map<std::string, runtime::Address> reply_consumers_;
   std::map<std::uint64_t, std::unique_ptr<Connection>> connections_;  // by id

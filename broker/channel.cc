@@ -37,7 +37,8 @@ void Channel::end() {
     if (link->full) connection_.count_full_link(-1);
     shard_.post(address_, link->address, std::make_unique<queue::ChannelGone>(qid));
   }
-  connection_.count_pending(-static_cast<std::ptrdiff_t>(kept_frames_.size()));
+  connection_.count_pending(-static_cast<std::ptrdiff_t>(kept_frames_.size() - kept_at_));
+  connection_.count_consumers(-static_cast<int>(consumers_.size()));
   kept_frames_.clear();
   on_answer_ = nullptr;
   shard_.remove(address_.actor);
@@ -46,9 +47,10 @@ void Channel::end() {
 // --- frames -------------------------------------------------------------------------------------
 
 void Channel::handle_frame(const amqp::Frame& frame) {
-  if (awaited_request_ == 0 && kept_frames_.empty()) [[likely]] {
+  if (awaited_request_ == 0 && kept_frames_.empty() && !connection_.output_overflows()) [[likely]] {
     handle_now(frame);
   } else {
+    if (connection_.output_overflows()) connection_.frames_kept_by_overflow();
     keep(frame);
   }
 }
@@ -78,29 +80,41 @@ void Channel::keep(const amqp::Frame& frame) {
   header[0] = static_cast<std::uint8_t>(frame.type);
   header[1] = frame.last_part ? 1 : 0;
   amqp::store_u32(header + 2, static_cast<std::uint32_t>(frame.payload.size()));
+  if (kept_at_ > kept_frames_.size() / 2) {
+    kept_frames_.erase(kept_frames_.begin(),
+                       kept_frames_.begin() + static_cast<std::ptrdiff_t>(kept_at_));
+    kept_at_ = 0;
+  }
   kept_frames_.insert(kept_frames_.end(), header, header + kKeptHeader);
   kept_frames_.insert(kept_frames_.end(), frame.payload.begin(), frame.payload.end());
   connection_.count_pending(static_cast<std::ptrdiff_t>(kKeptHeader + frame.payload.size()));
 }
 
 void Channel::handle_kept() {
-  const std::vector<std::uint8_t> kept = std::move(kept_frames_);
-  kept_frames_.clear();
-  std::size_t at = 0;
-  while (at < kept.size() && awaited_request_ == 0 && !ended_) {
+  // Nothing is kept while this runs: frames come from the socket, between turns. The buffer is set
+  // aside so that a channel which ends below does not free what is being read.
+  std::vector<std::uint8_t> kept = std::exchange(kept_frames_, {});
+  const std::size_t begin = std::exchange(kept_at_, 0);
+  std::size_t at = begin;
+  while (at < kept.size() && awaited_request_ == 0 && !ended_ && !connection_.output_overflows()) {
     const std::uint8_t* header = kept.data() + at;
     const std::uint32_t size = amqp::load_u32(header + 2);
-    amqp::Frame frame{static_cast<amqp::FrameType>(header[0]), number_,
-                      {header + kKeptHeader, size}, size, header[1] != 0};
+    amqp::Frame frame{static_cast<amqp::FrameType>(header[0]),
+                      number_,
+                      {header + kKeptHeader, size},
+                      size,
+                      header[1] != 0};
     at += kKeptHeader + size;
     handle_now(frame);
   }
-  if (!ended_) {
-    kept_frames_.assign(kept.begin() + static_cast<std::ptrdiff_t>(at), kept.end());
-  } else {
+  if (ended_) {
     at = kept.size();
+  } else if (at < kept.size()) {
+    kept_frames_ = std::move(kept);
+    kept_at_ = at;
+    if (connection_.output_overflows()) connection_.frames_kept_by_overflow();
   }
-  connection_.count_pending(-static_cast<std::ptrdiff_t>(at));
+  connection_.count_pending(-static_cast<std::ptrdiff_t>(at - begin));
 }
 
 void Channel::handle_method(std::span<const std::uint8_t> payload) {
@@ -330,8 +344,8 @@ QueueLink& Channel::link_to(const std::shared_ptr<const QueueRecord>& record) {
   return *link;
 }
 
-// A channel that answers requests publishes to a new queue for each client: lines to queues that are
-// gone would pile up.
+// A channel that answers requests publishes to a new queue for each client: lines to queues that
+// are gone would pile up.
 void Channel::sweep_links() {
   targets_.clear();
   cached_version_ = 0;
@@ -360,6 +374,7 @@ void Channel::flush_batches() {
   dirty_links_.clear();
   if (confirms_.has_news()) report_confirms();
   if (prefetch_changed_) share_global_prefetch();
+  if (links_.size() >= sweep_links_at_) sweep_links();
 }
 
 // What was gathered goes in an order that cannot be told from the order in which it came: acks and

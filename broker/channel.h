@@ -1,9 +1,9 @@
 // One AMQP channel. Dispatches its methods to four jobs, a file each: channel_publish.cc,
 // channel_consume.cc, channel_declare.cc, channel_tx.cc.
 //
-// Owned by its connection, on its shard. An actor: queues and the metadata owner answer it by letter.
-// While it awaits an answer that its client's next method may depend on, later frames of this channel
-// are kept and handled afterwards, in order; other channels go on.
+// Owned by its connection, on its shard. An actor: queues and the metadata owner answer it by
+// letter. While it awaits an answer that its client's next method may depend on, later frames of
+// this channel are kept and handled afterwards, in order; other channels go on.
 #pragma once
 
 #include <array>
@@ -42,6 +42,9 @@ class Channel final : public runtime::Actor {
   // The channel is over: tells every queue it used. No letter reaches it afterwards.
   void end();
 
+  // Handles frames that were kept while an answer was awaited, or too much output was waiting.
+  void handle_kept();
+
   // Output was written: gives consumers credit for it.
   void output_written();
 
@@ -56,11 +59,10 @@ class Channel final : public runtime::Actor {
     std::string tag;
     QueueLink* link = nullptr;
     bool no_ack = false;
-    bool paused = false;        // over the global prefetch: what arrives goes back
-    bool resuming = false;      // the end of the pause was asked for
+    bool paused = false;    // over the global prefetch: what arrives goes back
+    bool resuming = false;  // the end of the pause was asked for
     std::uint64_t written_messages = 0;
     std::uint64_t written_bytes = 0;  // of Message::footprint()
-    std::uint64_t received = 0;       // deliveries that came, those sent back included
     std::uint64_t reported_messages = 0;
     std::uint64_t reported_bytes = 0;
     bool credit_due = false;
@@ -108,7 +110,6 @@ class Channel final : public runtime::Actor {
   void decode(std::span<const std::uint8_t> arguments, void (Channel::*handler)(const Method&));
   void handle_now(const amqp::Frame& frame);
   void keep(const amqp::Frame& frame);
-  void handle_kept();
   void fail(amqp::AmqpError error);
   void fail_hard(amqp::ReplyCode code, std::string text);
   void malformed(const char* method, bool utf8);
@@ -179,8 +180,8 @@ class Channel final : public runtime::Actor {
   }
   void bounce(QueueLink& link, queue::DeliveryToken token);
   void pause(Consumer& consumer);
-  // The total that the consumer may be sent, as the global prefetch leaves room.
-  std::uint64_t delivery_limit(const Consumer& consumer) const;
+  // The total that the queue may send to this channel, as the global prefetch leaves room.
+  std::uint64_t channel_limit(const QueueLink& link) const;
   void share_global_prefetch();
   void cancelled(const queue::Cancelled& letter);
   void resumed(const queue::Resumed& letter);
@@ -215,8 +216,8 @@ class Channel final : public runtime::Actor {
   bool check_binding(const std::string& source, std::span<const std::uint8_t> arguments);
   std::string binding_key(std::string_view queue, std::string_view key) const;
   void bind(cluster::metadata::BindingRecord record, bool unbind, std::function<void()> done);
-  // The record of an existing queue that this connection may use; empty name: the last declared one.
-  // Null: the channel has failed.
+  // The record of an existing queue that this connection may use; empty name: the last declared
+  // one. Null: the channel has failed.
   std::shared_ptr<const cluster::metadata::QueueRecord> usable_queue(std::string_view name);
   bool resolve_name(std::string_view name, std::string& resolved);
 
@@ -253,7 +254,7 @@ class Channel final : public runtime::Actor {
   std::uint64_t awaited_request_ = 0;  // 0: none
   OnAnswer on_answer_;
   std::vector<std::uint8_t> kept_frames_;
-  bool handling_kept_ = false;
+  std::size_t kept_at_ = 0;  // of the first frame not yet handled
 
   std::unordered_map<runtime::Qid, std::unique_ptr<QueueLink>> links_;
   std::size_t sweep_links_at_ = 64;
@@ -267,7 +268,7 @@ class Channel final : public runtime::Actor {
   Incoming incoming_;
   std::vector<QueueLink*> targets_;  // of the publish being routed
   std::vector<const cluster::metadata::QueueRecord*> routed_;
-  std::string cached_route_;  // targets_ are those of this route ...
+  std::string cached_route_;          // targets_ are those of this route ...
   std::uint64_t cached_version_ = 0;  // ... at this version of the view; 0: no cache
   Confirms confirms_;
 

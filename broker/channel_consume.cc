@@ -12,7 +12,8 @@ using cluster::metadata::QueueRecord;
 
 // --- basic.qos, basic.consume, basic.cancel -----------------------------------------------------
 
-// RabbitMQ's meaning of global: false is for each consumer started from now on, true for the channel.
+// RabbitMQ's meaning of global: false is for each consumer started from now on, true for the
+// channel.
 void Channel::qos(const amqp::BasicQos& method) {
   if (method.prefetch_size != 0) {
     fail(amqp::prefetch_size_not_implemented(method.prefetch_size));
@@ -70,6 +71,7 @@ void Channel::consume_from(const std::shared_ptr<const QueueRecord>& record,
   consumer->link = &link_to(record);
   consumer->no_ack = method.no_ack;
   ++consumer->link->consumers;
+  connection_.count_consumers(1);
 
   auto request = std::make_unique<queue::Consume>(record->qid);
   request->consumer = consumer->id;
@@ -82,7 +84,9 @@ void Channel::consume_from(const std::shared_ptr<const QueueRecord>& record,
     consumer->held_back = true;
     want_credit(*consumer);
   }
-  request->delivery_limit = delivery_limit(*consumer);
+  request->window_bytes = connection_.window_per_consumer();
+  request->delivery_limit = consumer->held_back ? 0 : queue::kNoDeliveryLimit;
+  request->channel_limit = channel_limit(*consumer->link);
   request->priority = priority;
   consumers_[consumer->id] = consumer.get();
   consumers_by_tag_[tag] = std::move(consumer);
@@ -147,6 +151,7 @@ void Channel::forget_consumer(Consumer& consumer) {
   if (last_consumer_ == &consumer) last_consumer_ = nullptr;
   std::erase(credit_due_, &consumer);
   --consumer.link->consumers;
+  connection_.count_consumers(-1);
   consumers_.erase(consumer.id);
   consumers_by_tag_.erase(std::string(consumer.tag));
 }
@@ -163,10 +168,12 @@ void Channel::deliver(queue::Deliver& letter) {
 void Channel::deliver_one(QueueLink& link, queue::Delivery& delivery) {
   Consumer* consumer = consumer_of(delivery.consumer);
   if (consumer == nullptr) {
-    if (delivery.token != 0) bounce(link, delivery.token);
+    if (delivery.token == 0) return;
+    ++link.received;
+    bounce(link, delivery.token);
     return;
   }
-  ++consumer->received;
+  if (!consumer->no_ack) ++link.received;
   const queue::Message& message = *delivery.message;
   if (!consumer->no_ack && (consumer->paused || over_global_prefetch())) [[unlikely]] {
     pause(*consumer);
@@ -219,18 +226,19 @@ void Channel::send_credit(Consumer& consumer) {
   credit->consumer = consumer.id;
   credit->written_messages = consumer.written_messages;
   credit->written_bytes = consumer.written_bytes;
-  credit->delivery_limit = delivery_limit(consumer);
+  credit->window_bytes = connection_.window_per_consumer();
+  if (consumer.held_back) credit->delivery_limit = 0;
+  credit->channel_limit = channel_limit(*consumer.link);
   credit->paused = consumer.paused && !consumer.resuming;
   shard_.post(address_, consumer.link->address, std::move(credit));
 }
 
 // --- the global prefetch ------------------------------------------------------------------------
 
-std::uint64_t Channel::delivery_limit(const Consumer& consumer) const {
-  if (consumer.held_back) return consumer.received;
-  if (global_prefetch_ == 0 || consumer.no_ack) return queue::kNoDeliveryLimit;
+std::uint64_t Channel::channel_limit(const QueueLink& link) const {
+  if (global_prefetch_ == 0) return queue::kNoDeliveryLimit;
   const std::uint64_t held = unacked_.count() + tx_acks_.size();
-  return consumer.received + (held < global_prefetch_ ? global_prefetch_ - held : 0);
+  return link.received + (held < global_prefetch_ ? global_prefetch_ - held : 0);
 }
 
 void Channel::bounce(QueueLink& link, queue::DeliveryToken token) {
@@ -273,12 +281,12 @@ void Channel::resumed(const queue::Resumed& letter) {
 void Channel::get(const amqp::BasicGet& method) {
   const auto record = usable_queue(method.queue);
   if (record == nullptr) return;
-  QueueLink& link = link_to(record);
   auto request = std::make_unique<queue::Get>(record->qid);
   request->no_ack = method.no_ack;
-  ask(link, std::move(request), [this, &link, no_ack = method.no_ack](runtime::Letter& letter) {
-    got(link, no_ack, runtime::letter_cast<queue::GetResult>(letter));
-  });
+  ask(link_to(record), std::move(request),
+      [this, record, no_ack = method.no_ack](runtime::Letter& letter) {
+        got(link_to(record), no_ack, runtime::letter_cast<queue::GetResult>(letter));
+      });
 }
 
 void Channel::got(QueueLink& link, bool no_ack, queue::GetResult& result) {
@@ -384,9 +392,8 @@ bool Channel::requeue_all(bool requeue) {
     fail(amqp::not_implemented("requeue=false"));
     return false;
   }
-  unacked_.take_up_to(UINT64_MAX, [this](const Unacked::Entry& entry) {
-    finish(entry, TxAck::What::kRequeue);
-  });
+  unacked_.take_up_to(
+      UINT64_MAX, [this](const Unacked::Entry& entry) { finish(entry, TxAck::What::kRequeue); });
   return true;
 }
 

@@ -19,17 +19,26 @@ using QueueRecordPtr = std::shared_ptr<const QueueRecord>;
 namespace {
 
 // Arguments that RabbitMQ compares when a queue is declared again; others are stored and ignored.
-constexpr std::array<std::string_view, 20> kComparedQueueArguments = {
-    "x-expires",         "x-message-ttl",
-    "x-dead-letter-exchange", "x-dead-letter-routing-key",
-    "x-max-length",      "x-max-length-bytes",
-    "x-max-in-memory-length", "x-max-in-memory-bytes",
-    "x-max-priority",    "x-overflow",
-    "x-queue-mode",      "x-queue-version",
-    "x-single-active-consumer", "x-queue-type",
-    "x-quorum-initial-group-size", "x-max-age",
-    "x-delivery-limit",  "x-ha-policy",
-    "x-ha-policy-params", "x-queue-master-locator"};
+constexpr std::array<std::string_view, 20> kComparedQueueArguments = {"x-expires",
+                                                                      "x-message-ttl",
+                                                                      "x-dead-letter-exchange",
+                                                                      "x-dead-letter-routing-key",
+                                                                      "x-max-length",
+                                                                      "x-max-length-bytes",
+                                                                      "x-max-in-memory-length",
+                                                                      "x-max-in-memory-bytes",
+                                                                      "x-max-priority",
+                                                                      "x-overflow",
+                                                                      "x-queue-mode",
+                                                                      "x-queue-version",
+                                                                      "x-single-active-consumer",
+                                                                      "x-queue-type",
+                                                                      "x-quorum-initial-group-size",
+                                                                      "x-max-age",
+                                                                      "x-delivery-limit",
+                                                                      "x-ha-policy",
+                                                                      "x-ha-policy-params",
+                                                                      "x-queue-master-locator"};
 constexpr std::array<std::string_view, 1> kComparedExchangeArguments = {"alternate-exchange"};
 
 // Names lose carriage returns and line feeds, as in RabbitMQ.
@@ -133,9 +142,8 @@ bool Channel::check_exchange(const ExchangeRecord& current, const ExchangeRecord
   if (current.internal != wanted.internal) {
     return differ("internal", text_of(wanted.internal), text_of(current.internal));
   }
-  const auto difference =
-      amqp::inequivalent_argument(decoded(wanted.arguments), decoded(current.arguments),
-                                  kComparedExchangeArguments, resource);
+  const auto difference = amqp::inequivalent_argument(
+      decoded(wanted.arguments), decoded(current.arguments), kComparedExchangeArguments, resource);
   if (!difference) return true;
   fail(amqp::precondition_failed(*difference));
   return false;
@@ -175,19 +183,19 @@ void Channel::bind(BindingRecord record, bool unbind, std::function<void()> done
   } else {
     command = cluster::metadata::Bind{record};
   }
-  propose(std::move(command), [this, record, unbind, done = std::move(done)](
-                                  const CommandResult& result) {
-    // Taking away what is not there is no error since RabbitMQ 3.2.
-    if (!unbind && result.outcome == Outcome::kNoExchange) {
-      fail(amqp::not_found_exchange(record.vhost, record.source));
-    } else if (!unbind && result.outcome == Outcome::kNoDestination) {
-      fail(record.kind == DestinationKind::kQueue
-               ? amqp::not_found_queue(record.vhost, record.destination)
-               : amqp::not_found_exchange(record.vhost, record.destination));
-    } else {
-      done();
-    }
-  });
+  propose(std::move(command),
+          [this, record, unbind, done = std::move(done)](const CommandResult& result) {
+            // Taking away what is not there is no error since RabbitMQ 3.2.
+            if (!unbind && result.outcome == Outcome::kNoExchange) {
+              fail(amqp::not_found_exchange(record.vhost, record.source));
+            } else if (!unbind && result.outcome == Outcome::kNoDestination) {
+              fail(record.kind == DestinationKind::kQueue
+                       ? amqp::not_found_queue(record.vhost, record.destination)
+                       : amqp::not_found_exchange(record.vhost, record.destination));
+            } else {
+              done();
+            }
+          });
 }
 
 // The source must exist, and its type accept the arguments.
@@ -206,9 +214,8 @@ bool Channel::check_binding(const std::string& source, std::span<const std::uint
 void Channel::exchange_bind(const amqp::ExchangeBind& method) {
   const std::string source = clean_name(method.source);
   if (!check_binding(source, method.arguments)) return;
-  bind({connection_.vhost(), source, DestinationKind::kExchange,
-        clean_name(method.destination), std::string(method.routing_key),
-        sorted_arguments_of(method.arguments)},
+  bind({connection_.vhost(), source, DestinationKind::kExchange, clean_name(method.destination),
+        std::string(method.routing_key), sorted_arguments_of(method.arguments)},
        false, [this, no_wait = method.nowait] {
          if (!no_wait) reply(amqp::ExchangeBindOk{});
        });
@@ -353,9 +360,8 @@ void Channel::queue_declared(const std::string& name, std::uint64_t messages,
   const auto count = [](std::uint64_t value) {
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(value, UINT32_MAX));
   };
-  reply(amqp::QueueDeclareOk{.queue = name,
-                             .message_count = count(messages),
-                             .consumer_count = count(consumers)});
+  reply(amqp::QueueDeclareOk{
+      .queue = name, .message_count = count(messages), .consumer_count = count(consumers)});
 }
 
 // RabbitMQ's order: exclusivity, durable, auto_delete, arguments; the first difference is reported.
@@ -418,8 +424,8 @@ void Channel::queue_delete(const amqp::QueueDelete& method) {
         } else {
           connection_.disown_queue(record->qid);
           if (!no_wait) {
-            reply(amqp::QueueDeleteOk{.message_count =
-                                          static_cast<std::uint32_t>(answer.messages)});
+            reply(
+                amqp::QueueDeleteOk{.message_count = static_cast<std::uint32_t>(answer.messages)});
           }
         }
       });

@@ -92,8 +92,8 @@ void Channel::handle_header(const amqp::Frame& frame) {
     if (!fill_in_reply_to(header.properties, with_reply_name)) return;
     header.properties = runtime::as_bytes(with_reply_name);
   }
-  incoming_.message = queue::MessageRef(queue::Message::create(
-      incoming_.route_bytes(), header.properties, header.body_size, own));
+  incoming_.message = queue::MessageRef(
+      queue::Message::create(incoming_.route_bytes(), header.properties, header.body_size, own));
   if (header.body_size == 0) {
     publish_complete();
   } else {
@@ -144,8 +144,8 @@ void Channel::unexpected_content_frame() {
       return fail(amqp::unexpected_frame(
           "expected content header for class 60, got non content header frame instead"));
     case Expect::kBody:
-      return fail(amqp::unexpected_frame(
-          "expected content body, got non content body frame instead"));
+      return fail(
+          amqp::unexpected_frame("expected content body, got non content body frame instead"));
   }
 }
 
@@ -179,7 +179,8 @@ bool Channel::check_expiration(std::string_view text, std::uint64_t& millisecond
   if (at == begin) {
     detail = "no_integer";
   } else if (at != end) {
-    detail = fmt::format("{{leftover_string,\"{}\"}}", std::string_view(at, static_cast<std::size_t>(end - at)));
+    detail = fmt::format("{{leftover_string,\"{}\"}}",
+                         std::string_view(at, static_cast<std::size_t>(end - at)));
   } else if (value < 0) {
     detail = fmt::format("{{value_negative,{}}}", value);
   } else if (error == std::errc::result_out_of_range ||
@@ -215,7 +216,6 @@ bool Channel::find_targets(const queue::Message& message,
     return true;
   }
   cached_version_ = 0;
-  if (links_.size() >= sweep_links_at_) sweep_links();
   targets_.clear();
   const Exchange* exchange = broker_shard_.routes().find(connection_.vhost(), message.exchange());
   if (exchange == nullptr) {
@@ -279,14 +279,12 @@ void Channel::enqueue(QueueLink& link, queue::MessageRef message, std::uint64_t 
 }
 
 void Channel::return_message(const queue::Message& message, amqp::ReplyCode code) {
-  amqp::write_return(
-      connection_.out(),
-      {.channel = number_,
-       .reply_code = static_cast<std::uint16_t>(code),
-       .frame_max = connection_.frame_max(),
-       .reply_text = amqp::reply_code_name(code),
-       .route = message.route(),
-       .content = content_of(message)});
+  amqp::write_return(connection_.out(), {.channel = number_,
+                                         .reply_code = static_cast<std::uint16_t>(code),
+                                         .frame_max = connection_.frame_max(),
+                                         .reply_text = amqp::reply_code_name(code),
+                                         .route = message.route(),
+                                         .content = content_of(message)});
   connection_.output_added();
 }
 

@@ -54,7 +54,7 @@ void Channel::publish_reply(const queue::MessageRef& message, bool mandatory) {
 
 void Channel::deliver_reply(const queue::Message& message) {
   // Nobody throttles who answers, so an asker that does not read loses answers instead of memory.
-  if (reply_name_.empty() || !connection_.output_accepts_replies()) return;
+  if (reply_name_.empty() || connection_.output_overflows()) return;
   amqp::write_deliver(connection_.out(), {.channel = number_,
                                           .redelivered = false,
                                           .frame_max = connection_.frame_max(),

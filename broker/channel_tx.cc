@@ -1,6 +1,6 @@
 // A channel's fourth job: transactions (AMQP 0-9-1, 1.9). Publishes and acks are kept until
-// tx.commit; commit-ok comes when every queue has settled what it got. Atomic for one queue only, as
-// the specification allows.
+// tx.commit; commit-ok comes when every queue has settled what it got. Atomic for one queue only,
+// as the specification allows.
 #include <algorithm>
 
 #include "broker/channel.h"

@@ -1,8 +1,8 @@
 // Publisher confirms that a channel still owes (RabbitMQ's confirm extension; class 85).
 //
-// Every publish gets the channel's next sequence number, from 1, and an entry that counts the queues
-// which have yet to settle it. What is settled is reported in batches: one ack with `multiple` for the
-// settled head, single acks behind a gap, nacks singly. Lives in its channel.
+// Every publish gets the channel's next sequence number, from 1, and an entry that counts the
+// queues which have yet to settle it. What is settled is reported in batches: one ack with
+// `multiple` for the settled head, single acks behind a gap, nacks singly. Lives in its channel.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,8 @@ namespace ringtail::broker {
 
 class Confirms {
  public:
-  // Gives the next publish its number; `queues` have to settle it (0: nobody, it is settled at once).
+  // Gives the next publish its number; `queues` have to settle it (0: nobody, it is settled at
+  // once).
   std::uint64_t open(std::uint32_t queues);
 
   // One of the queues of publish `sequence` has settled it, or refused it.

@@ -154,9 +154,8 @@ void Connection::handle_channel_frame(const amqp::Frame& frame) {
 void Connection::open_channel(const amqp::Frame& frame) {
   const auto payload = frame.payload;
   amqp::ChannelOpen method;
-  const bool is_open =
-      frame.type == amqp::FrameType::kMethod && payload.size() >= 4 &&
-      amqp::load_u32(payload.data()) == amqp::kMethodKey<amqp::ChannelOpen>;
+  const bool is_open = frame.type == amqp::FrameType::kMethod && payload.size() >= 4 &&
+                       amqp::load_u32(payload.data()) == amqp::kMethodKey<amqp::ChannelOpen>;
   if (frame.type != amqp::FrameType::kMethod) {
     fail(amqp::unexpected_frame("expected method frame, got non method frame instead"));
     return;
@@ -229,12 +228,13 @@ void Connection::frame_fault() {
   }
 }
 
-// --- reading on or not ----------------------------------------------------------------------------
+// --- reading on or not
+// ----------------------------------------------------------------------------
 
 void Connection::update_reading() {
   const bool stop = state_ == ConnectionState::kOpen &&
                     (full_links_ > 0 || pending_frames_ > runtime::kPendingFramesMax ||
-                     blocked_by_alarm_ || out_.size() + writing_ > runtime::kOutputReadStop);
+                     blocked_by_alarm_ || output_overflows());
   if (stop == !reading_ || stream_closed_) return;
   reading_ = !stop;
   if (stop) {
@@ -291,6 +291,7 @@ void Connection::write_output() {
 
 void Connection::on_written() noexcept {
   writing_ = 0;
+  written_since_tick_ = true;
   write_output();
 }
 
@@ -304,8 +305,22 @@ void Connection::output_written() {
       credit_channels_.swap(due);
     }
   }
+  if (overflowed_ && !output_overflows()) {
+    overflowed_ = false;
+    std::vector<Channel*> channels;  // one that ends below leaves the map, but not yet the world
+    for (auto& [number, slot] : channels_) {
+      if (slot.channel) channels.push_back(slot.channel.get());
+    }
+    for (Channel* channel : channels) channel->handle_kept();
+  }
   update_reading();
   end_if_done();
+}
+
+std::uint64_t Connection::window_per_consumer() const {
+  const auto consumers = static_cast<std::uint64_t>(std::max(consumers_, 1));
+  return std::clamp(runtime::kConnectionWindowBytes / consumers, runtime::kDeliverWindowFloorBytes,
+                    runtime::kDeliverWindowBytes);
 }
 
 // --- time -------------------------------------------------------------------------------------
@@ -317,21 +332,24 @@ void Connection::set_timer(std::uint64_t delay_ms, std::uint64_t repeat_ms,
 }
 
 void Connection::handshake_timed_out() {
-  log(LogLevel::kWarning, "connection", "{}: handshake not done within {} ms",
-      stream_->peer_name(), broker_shard_.config().handshake_timeout_ms);
+  log(LogLevel::kWarning, "connection", "{}: handshake not done within {} ms", stream_->peer_name(),
+      broker_shard_.config().handshake_timeout_ms);
   close_stream();
 }
 
 // Fires twice per heartbeat interval (4.2.7): something has gone out since, or a heartbeat does; a
-// peer that was silent for two intervals is gone. While we do not read, its silence is ours.
+// peer that was silent for two intervals is gone. While we do not read, its silence is ours, unless
+// we stopped because it takes nothing.
 void Connection::heartbeat_tick() {
   if (!sent_since_tick_ && writing_ == 0) {
     amqp::write_heartbeat(out_);
     output_added();
   }
   sent_since_tick_ = false;
-  silent_ticks_ = received_since_tick_ || !reading_ ? 0 : silent_ticks_ + 1;
+  const bool alive = received_since_tick_ || (output_overflows() ? written_since_tick_ : !reading_);
+  silent_ticks_ = alive ? 0 : silent_ticks_ + 1;
   received_since_tick_ = false;
+  written_since_tick_ = false;
   if (silent_ticks_ < 4) return;
   log(LogLevel::kError, "connection", "{}: missed heartbeats from client, timeout: {}s",
       stream_->peer_name(), heartbeat_s_);

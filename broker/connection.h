@@ -1,12 +1,12 @@
 // One client connection: handshake, heartbeats, the frames of its channels, its output.
 //
-// Owned by the BrokerShard that adopted it, on that shard's thread. Lifecycle: made with an accepted
-// stream; start(); ends when the stream has closed and its exclusive queues are on their way out; then
-// tells its BrokerShard, which destroys it at the end of the turn.
+// Owned by the BrokerShard that adopted it, on that shard's thread. Lifecycle: made with an
+// accepted stream; start(); ends when the stream has closed and its exclusive queues are on their
+// way out; then tells its BrokerShard, which destroys it at the end of the turn.
 //
 // Reading stops, and resumes by itself, while one of these holds (each is bounded by limits.h):
-// a queue that a channel publishes to has too much unsettled; frames wait for channels that await an
-// answer; too much output is unwritten; or the memory alarm is on and the connection publishes.
+// a queue that a channel publishes to has too much unsettled; frames wait for channels that await
+// an answer; too much output is unwritten; or the memory alarm is on and the connection publishes.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,8 @@ class Connection final : public runtime::StreamEvents, public runtime::Actor {
   ~Connection() override;
 
   void start();
-  // The node is stopping: connection.close 320, or an end without words before the handshake is done.
+  // The node is stopping: connection.close 320, or an end without words before the handshake is
+  // done.
   void shut_down();
   // The memory alarm went on or off.
   void memory_alarm_changed();
@@ -49,7 +50,8 @@ class Connection final : public runtime::StreamEvents, public runtime::Actor {
   const std::string& user() const { return user_; }
   std::uint32_t frame_max() const { return frame_max_; }
   bool client_can_hear_cancel() const { return client_.consumer_cancel_notify; }
-  // Where a channel writes its frames; output_added() afterwards makes them go out at the turn's end.
+  // Where a channel writes its frames; output_added() afterwards makes them go out at the turn's
+  // end.
   runtime::OutChain& out() { return out_; }
   void output_added() { shard_.write_output_at_turn_end(output_task_); }
   template <typename Method>
@@ -58,14 +60,16 @@ class Connection final : public runtime::StreamEvents, public runtime::Actor {
     output_added();
   }
   // There is room for more deliveries.
-  bool output_has_room() const {
-    return out_.size() + writing_ < runtime::kOutputHighMark;
-  }
+  bool output_has_room() const { return out_.size() + writing_ < runtime::kOutputHighMark; }
   // Far more output is waiting than a listening client ever leaves: no more unasked-for answers.
-  bool output_accepts_replies() const {
-    return out_.size() + writing_ < runtime::kOutputReadStop;
-  }
-  // A client's mistake on a channel: channel.close, or connection.close where the code is a hard one.
+  bool output_overflows() const { return out_.size() + writing_ > runtime::kOutputReadStop; }
+  // A channel keeps frames for that reason: its handle_kept() is to be called when there is room.
+  void frames_kept_by_overflow() { overflowed_ = true; }
+  // What one of its consumers may be sent ahead of what is written.
+  std::uint64_t window_per_consumer() const;
+  void count_consumers(int change) { consumers_ += change; }
+  // A client's mistake on a channel: channel.close, or connection.close where the code is a hard
+  // one.
   void channel_failed(Channel& channel, const amqp::AmqpError& error);
   void fail(const amqp::AmqpError& error);
   // The client closed the channel: close-ok, and its number is free again.
@@ -160,6 +164,7 @@ class Connection final : public runtime::StreamEvents, public runtime::Actor {
   ConnectionState state_ = ConnectionState::kAwaitHeader;
   bool stream_closed_ = false;
   bool reading_ = true;
+  bool overflowed_ = false;  // channels keep frames because too much output was waiting
   bool ended_ = false;
 
   amqp::FrameReader reader_;
@@ -183,6 +188,7 @@ class Connection final : public runtime::StreamEvents, public runtime::Actor {
   std::uint16_t heartbeat_s_ = 0;
   ClientCapabilities client_;
 
+  int consumers_ = 0;
   int full_links_ = 0;
   std::size_t pending_frames_ = 0;
   bool blocked_by_alarm_ = false;
@@ -192,6 +198,7 @@ class Connection final : public runtime::StreamEvents, public runtime::Actor {
   void (Connection::*timer_fired_)() = nullptr;
   bool received_since_tick_ = false;
   bool sent_since_tick_ = false;
+  bool written_since_tick_ = false;  // the peer took some of the output that had to wait
   int silent_ticks_ = 0;
 
   std::vector<std::shared_ptr<const cluster::metadata::QueueRecord>> exclusive_queues_;

@@ -73,8 +73,7 @@ void Connection::disown_queue(runtime::Qid qid) {
 void Connection::delete_exclusive_queues() {
   for (const auto& record : exclusive_queues_) {
     ++deletes_awaited_;
-    shard_.post(address_,
-                {shard_.node(), record->shard, runtime::ActorId{record->qid.value}},
+    shard_.post(address_, {shard_.node(), record->shard, runtime::ActorId{record->qid.value}},
                 std::make_unique<queue::Delete>(record->qid));
   }
   exclusive_queues_.clear();
@@ -130,7 +129,8 @@ void Connection::shut_down() {
     close_stream();
     return;
   }
-  fail({amqp::ReplyCode::kConnectionForced, "broker forced connection closure with reason 'shutdown'"});
+  fail({amqp::ReplyCode::kConnectionForced,
+        "broker forced connection closure with reason 'shutdown'"});
 }
 
 void Connection::close_stream() {

@@ -18,16 +18,14 @@ namespace {
 
 std::string server_properties(const runtime::Config& config) {
   amqp::FieldTable capabilities;
-  for (const char* name :
-       {"publisher_confirms", "exchange_exchange_bindings", "basic.nack", "consumer_cancel_notify",
-        "connection.blocked", "consumer_priorities", "authentication_failure_close",
-        "per_consumer_qos", "direct_reply_to"}) {
+  for (const char* name : {"publisher_confirms", "exchange_exchange_bindings", "basic.nack",
+                           "consumer_cancel_notify", "connection.blocked", "consumer_priorities",
+                           "authentication_failure_close", "per_consumer_qos", "direct_reply_to"}) {
     capabilities.set(name, true);
   }
   amqp::FieldTable table;
   table.set("capabilities", std::move(capabilities));
-  table.set("cluster_name",
-            config.cluster_name.empty() ? config.node_name : config.cluster_name);
+  table.set("cluster_name", config.cluster_name.empty() ? config.node_name : config.cluster_name);
   table.set("copyright", "The Ringtail developers");
   table.set("information", "Licensed under the Apache License 2.0");
   table.set("platform", "C++20");
@@ -164,8 +162,8 @@ void Connection::read_client_properties(std::span<const std::uint8_t> table) {
 
 void Connection::handle_start_ok(const amqp::ConnectionStartOk& method) {
   read_client_properties(method.client_properties);
-  const LoginResult result = login(broker_shard_.config(), method.mechanism, method.response,
-                                   stream_->peer_is_loopback());
+  const LoginResult result =
+      login(broker_shard_.config(), method.mechanism, method.response, stream_->peer_is_loopback());
   switch (result.verdict) {
     case LoginResult::Verdict::kAccepted:
       break;

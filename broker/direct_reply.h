@@ -1,9 +1,10 @@
-// Direct reply-to (RabbitMQ): a client that asks consumes from the pseudo-queue amq.rabbitmq.reply-to,
-// and whoever answers publishes to the default exchange with the name that the request carried. No
-// queue lies between: the answer goes from channel to channel, and is lost when the asker is gone.
+// Direct reply-to (RabbitMQ): a client that asks consumes from the pseudo-queue
+// amq.rabbitmq.reply-to, and whoever answers publishes to the default exchange with the name that
+// the request carried. No queue lies between: the answer goes from channel to channel, and is lost
+// when the asker is gone.
 //
-// The name is "amq.rabbitmq.reply-to.", the asker's shard in four hexadecimal digits, a dot, and text
-// that cannot be guessed. The BrokerShard of that shard knows which channel it stands for.
+// The name is "amq.rabbitmq.reply-to.", the asker's shard in four hexadecimal digits, a dot, and
+// text that cannot be guessed. The BrokerShard of that shard knows which channel it stands for.
 #pragma once
 
 #include <cstdint>

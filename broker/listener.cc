@@ -42,9 +42,8 @@ Status Listener::open() {
 
 Status Listener::open_one(const std::string& address, std::uint16_t port) {
   auto listener = broker_shard_.shard().env().net().listen(
-      address, port, [this](std::unique_ptr<runtime::AcceptedSocket> socket) {
-        accepted(std::move(socket));
-      });
+      address, port,
+      [this](std::unique_ptr<runtime::AcceptedSocket> socket) { accepted(std::move(socket)); });
   if (!listener) return listener.status();
   log(LogLevel::kInfo, "listener", "AMQP on {}", listener.value()->local_name());
   listeners_.push_back(std::move(listener).value());

@@ -1,5 +1,5 @@
-// The node's AMQP listeners: one exclusive accept socket per address and port. Each connection goes to
-// the shard that has the fewest.
+// The node's AMQP listeners: one exclusive accept socket per address and port. Each connection goes
+// to the shard that has the fewest.
 //
 // Lives on shard 0, as long as the node accepts connections.
 #pragma once

@@ -1,5 +1,4 @@
 // The node program: reads the configuration, runs a Node until SIGTERM or SIGINT.
-#include <csignal>
 #include <cstdio>
 
 #include "broker/channel.h"
@@ -21,7 +20,8 @@ int run(const ringtail::runtime::Config& config) {
   ringtail::runtime::set_log_level(config.log_level);
   log(LogLevel::kInfo, "node", "{} is {}, {} shards", config.node_name,
       ringtail::runtime::kVersionLine, config.shards);
-  for (const std::string& warning : config.warnings) log(LogLevel::kWarning, "config", "{}", warning);
+  for (const std::string& warning : config.warnings)
+    log(LogLevel::kWarning, "config", "{}", warning);
 
   ringtail::broker::Node node(config);
   bool stopping = false;

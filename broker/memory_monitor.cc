@@ -1,5 +1,7 @@
 #include "broker/memory_monitor.h"
 
+#include <algorithm>
+
 #include "broker/broker_shard.h"
 #include "broker/runtime/log.h"
 #include "broker/runtime/memory_gauge.h"
@@ -19,6 +21,7 @@ void MemoryMonitor::check() {
   const std::uint64_t used = total > 0 ? static_cast<std::uint64_t>(total) : 0;
   // The alarm ends a little below where it began, so that it does not flutter.
   const bool alarm = used > (alarm_ ? limit - limit / 20 : limit);
+  trim(used);
   if (alarm == alarm_) return;
   alarm_ = alarm;
   if (alarm) {
@@ -28,12 +31,34 @@ void MemoryMonitor::check() {
     runtime::log(runtime::LogLevel::kInfo, "memory",
                  "{} bytes used, below the high watermark of {}; publishers go on", used, limit);
   }
-  runtime::Shard& here = broker_shard_.shard();
-  for (std::uint16_t shard = 0; shard < shards_; ++shard) {
+  tell_shards(alarm);
+}
+
+void MemoryMonitor::trim(std::uint64_t used) {
+  peak_ = std::max(peak_, used);
+  const bool quiet =
+      used <= last_used_ + runtime::kTrimBytes / 8 && last_used_ <= used + runtime::kTrimBytes / 8;
+  last_used_ = used;
+  quiet_checks_ = quiet ? quiet_checks_ + 1 : 0;
+  if (peak_ < used + runtime::kTrimBytes || quiet_checks_ < runtime::kTrimQuietChecks) return;
+  peak_ = used;
+  post_to_all([] { return std::make_unique<TrimMemory>(); });
+}
+
+void MemoryMonitor::tell_shards(bool alarm) {
+  post_to_all([alarm] {
     auto letter = std::make_unique<MemoryAlarm>();
     letter->on = alarm;
+    return letter;
+  });
+}
+
+template <typename MakeLetter>
+void MemoryMonitor::post_to_all(MakeLetter make_letter) {
+  runtime::Shard& here = broker_shard_.shard();
+  for (std::uint16_t shard = 0; shard < shards_; ++shard) {
     here.post(BrokerShard::address_of(here.node(), here.id()),
-              BrokerShard::address_of(here.node(), runtime::ShardId{shard}), std::move(letter));
+              BrokerShard::address_of(here.node(), runtime::ShardId{shard}), make_letter());
   }
 }
 

@@ -1,6 +1,6 @@
-// Watches the counted memory (runtime/memory_gauge.h) and tells every shard when it crosses the high
-// watermark: above it publishers are blocked, consumers go on, and below it all goes on. Lives on
-// shard 0.
+// Watches the counted memory (runtime/memory_gauge.h) and tells every shard when it crosses the
+// high watermark: above it publishers are blocked, consumers go on, and below it all goes on. Lives
+// on shard 0.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,16 @@ class MemoryMonitor {
  private:
   BrokerShard& broker_shard_;
   const std::uint16_t shards_;
+  void tell_shards(bool alarm);
+  template <typename MakeLetter>
+  void post_to_all(MakeLetter make_letter);
+  // Gives memory back to the kernel when much was freed and it has been quiet since.
+  void trim(std::uint64_t used);
+
   bool alarm_ = false;
+  std::uint64_t peak_ = 0;  // since the last trim
+  std::uint64_t last_used_ = 0;
+  int quiet_checks_ = 0;
   std::unique_ptr<runtime::Timer> timer_;
 };
 

@@ -1,7 +1,5 @@
 #include "broker/node.h"
 
-#include <future>
-
 #include "broker/channel.h"
 #include "broker/runtime/log.h"
 
@@ -45,13 +43,12 @@ Status Node::start() {
       return status;
     }
   }
-  std::promise<Status> opened;
-  shards_[0].call([this, &opened](Shard&) {
+  Status status;
+  shards_[0].call_and_wait([this, &status](Shard&) {
     listener_ = std::make_unique<Listener>(*per_shard_[0].broker_shard, shard_count_);
     memory_monitor_ = std::make_unique<MemoryMonitor>(*per_shard_[0].broker_shard, shard_count_);
-    opened.set_value(listener_->open());
+    status = listener_->open();
   });
-  const Status status = opened.get_future().get();
   if (!status.ok()) stop();
   return status;
 }

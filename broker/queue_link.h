@@ -37,8 +37,8 @@ struct QueueLink {
     std::uint64_t bytes;
   };
   std::deque<Mark> marks;
-  // Confirm sequence of each unsettled publish from number `confirm_from` on: a channel that confirms
-  // once confirms for ever, so there is no gap.
+  // Confirm sequence of each unsettled publish from number `confirm_from` on: a channel that
+  // confirms once confirms for ever, so there is no gap.
   std::deque<std::uint64_t> confirm_sequences;
   std::uint64_t confirm_from = 0;
   std::uint64_t settled_number = 0;
@@ -51,6 +51,7 @@ struct QueueLink {
   std::unique_ptr<queue::Requeue> bounces;
 
   std::uint32_t consumers = 0;  // of this channel on this queue
+  std::uint64_t received = 0;   // deliveries to be acknowledged that came, those sent back too
   std::uint64_t unacked = 0;    // entries of Unacked that name this link
   bool dirty = false;           // has something gathered
 

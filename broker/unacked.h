@@ -1,9 +1,10 @@
 // Deliveries that a channel has sent and its client has not yet acknowledged, by delivery tag.
 //
-// Tags rise by one per delivery, so the entries lie in a deque in tag order and a tag is an index into
-// it. What is taken out of the middle leaves a hole; when holes outnumber entries they are squeezed
-// out, so that one message held for ever does not keep the memory of a billion acknowledged ones; from
-// then on a tag in the squeezed part is found by binary search. Lives in its channel.
+// Tags rise by one per delivery, so the entries lie in a deque in tag order and a tag is an index
+// into it. What is taken out of the middle leaves a hole; when holes outnumber entries they are
+// squeezed out, so that one message held for ever does not keep the memory of a billion
+// acknowledged ones; from then on a tag in the squeezed part is found by binary search. Lives in
+// its channel.
 #pragma once
 
 #include <cstddef>

@@ -27,8 +27,11 @@ struct ChannelLink : boost::intrusive::list_base_hook<> {
 
   std::unique_ptr<Deliver> deliver;  // gathered deliveries
   std::size_t last_batch = 0;        // how many the last letter had: the next one's expected size
-  std::uint64_t settled = 0;         // publishes settled up to here
-  bool settled_due = false;          // and not yet reported
+  // Deliveries to be acknowledged that it was sent, and may have been sent (Credit::channel_limit).
+  std::uint64_t deliveries = 0;
+  std::uint64_t delivery_limit = kNoDeliveryLimit;
+  std::uint64_t settled = 0;  // publishes settled up to here
+  bool settled_due = false;   // and not yet reported
 };
 
 }  // namespace ringtail::queue

@@ -1,6 +1,7 @@
 #include "queue/consumers.h"
 
 #include "broker/runtime/check.h"
+#include "queue/channel_link.h"
 
 namespace ringtail::queue {
 
@@ -10,7 +11,14 @@ Consumer::Consumer(ChannelLink& link, const Consume& letter)
       id_(letter.consumer),
       unacked_limit_(letter.no_ack ? 0 : letter.prefetch),
       delivery_limit_(letter.delivery_limit),
-      tag_(letter.tag) {}
+      written_bytes_(letter.window_bytes),
+      tag_(letter.tag) {
+  link_.delivery_limit = letter.channel_limit;
+}
+
+bool Consumer::channel_has_room() const { return link_.deliveries < link_.delivery_limit; }
+
+void Consumers::count_for_channel(Consumer& consumer) { ++consumer.link_.deliveries; }
 
 void Consumers::add(Consumer& consumer, std::int32_t priority, bool exclusive) {
   RT_CHECK(admits(exclusive), "a consumer that is not admitted");
@@ -37,9 +45,15 @@ bool Consumers::credit(Consumer& consumer, const Credit& letter) {
   const bool resumed = consumer.paused_ && !letter.paused;
   consumer.paused_ = letter.paused;
   consumer.delivery_limit_ = letter.delivery_limit;
+  consumer.written_bytes_.set_limit(letter.window_bytes);
   consumer.written_messages_.settled(letter.written_messages);
   consumer.written_bytes_.settled(letter.written_bytes);
-  place(consumer);
+  if (consumer.link_.delivery_limit == letter.channel_limit) {
+    place(consumer);
+  } else {
+    consumer.link_.delivery_limit = letter.channel_limit;
+    for (auto& [id, other] : consumer.link_.consumers) place(*other);
+  }
   return resumed;
 }
 

@@ -39,8 +39,11 @@ class Consumer : public boost::intrusive::list_base_hook<> {
  private:
   friend class Consumers;
 
+  bool channel_has_room() const;
+
   bool can_take() const {
-    return !paused_ && (unacked_limit_ == 0 || unacked_ < unacked_limit_) &&
+    return !paused_ && (no_ack_ || channel_has_room()) &&
+           (unacked_limit_ == 0 || unacked_ < unacked_limit_) &&
            written_messages_.position() < delivery_limit_ && written_messages_.open() &&
            written_bytes_.open();
   }
@@ -54,7 +57,7 @@ class Consumer : public boost::intrusive::list_base_hook<> {
   std::uint64_t delivery_limit_;       // total since Consume
   std::uint32_t unacked_ = 0;
   runtime::Window written_messages_{runtime::kDeliverWindowMessages};
-  runtime::Window written_bytes_{runtime::kDeliverWindowBytes};
+  runtime::Window written_bytes_;
   const std::string tag_;
 };
 
@@ -89,14 +92,22 @@ class Consumers {
 
   // Who takes the next message; null: nobody can.
   Consumer* next() {
-    if (ready_levels_.empty()) return nullptr;
-    return &ready_levels_.begin()->ready.front();
+    while (!ready_levels_.empty()) {
+      Consumer& first = ready_levels_.begin()->ready.front();
+      // A delivery to another consumer of its channel may have used up what they share.
+      if (first.can_take()) return &first;
+      unlist(first);
+    }
+    return nullptr;
   }
   // The consumer that next() named was sent a message of this footprint.
   void sent(Consumer& consumer, std::size_t footprint) {
     consumer.written_messages_.sent(1);
     consumer.written_bytes_.sent(footprint);
-    if (!consumer.no_ack_) ++consumer.unacked_;
+    if (!consumer.no_ack_) {
+      ++consumer.unacked_;
+      count_for_channel(consumer);
+    }
     if (!consumer.can_take()) {
       unlist(consumer);
       return;
@@ -119,6 +130,7 @@ class Consumers {
   using ReadyLevels = boost::intrusive::set<PriorityLevel, boost::intrusive::compare<PriorityOrder>,
                                             boost::intrusive::constant_time_size<false>>;
 
+  static void count_for_channel(Consumer& consumer);
   // Puts the consumer on its ready list, or off it, as it can take messages or not.
   void place(Consumer& consumer);
   void unlist(Consumer& consumer);

@@ -14,6 +14,7 @@
 
 #include "broker/runtime/ids.h"
 #include "broker/runtime/letter.h"
+#include "broker/runtime/limits.h"
 #include "queue/message.h"
 
 namespace ringtail::queue {
@@ -82,7 +83,10 @@ struct Consume : QueueLetter {
   bool exclusive = false;
   std::int32_t priority = 0;   // argument x-priority; higher first
   std::uint32_t prefetch = 0;  // unacknowledged deliveries this consumer may have; 0: any
-  std::uint64_t delivery_limit = kNoDeliveryLimit;  // basic.qos global: see Credit
+  // As in Credit.
+  std::uint64_t window_bytes = runtime::kDeliverWindowBytes;
+  std::uint64_t delivery_limit = kNoDeliveryLimit;
+  std::uint64_t channel_limit = kNoDeliveryLimit;
 };
 
 // No Deliver for this consumer follows the CancelOk. Its unacknowledged messages stay with the
@@ -108,7 +112,8 @@ struct Ack : QueueLetter {
 };
 
 // These deliveries go back to their original places in the queue. `redelivered` false: they never
-// reached the client (the channel was over its global prefetch), so they are not marked.
+// reached the client (the channel was over its global prefetch), so they are not marked, unless
+// another channel was meanwhile sent a later message: first deliveries come in order.
 struct Requeue : QueueLetter {
   explicit Requeue(Qid queue) : QueueLetter(kRequeue, queue) {}
   bool redelivered = true;
@@ -118,18 +123,24 @@ struct Requeue : QueueLetter {
 // How far the channel's connection has written this consumer's deliveries: totals since Consume.
 // What the channel drops or sends back counts as written.
 //
-// A channel with a global prefetch shares it out itself: `delivery_limit` is the total number of
-// deliveries since Consume that this consumer may be sent (those in flight included, those sent
-// back too); it replaces the limit before. Consumers that share one prefetch may together be sent
-// more than it; the channel then sends the surplus back (Requeue with redelivered = false) and sets
-// `paused`: send nothing until a Credit without it. The Credit that ends a pause is answered by
-// Resumed.
+// `window_bytes`: how much the consumer may be sent ahead of what is written; the more consumers a
+// connection has, the less each. `delivery_limit`: the total number of deliveries since Consume
+// that this consumer may be sent. Both replace what was said before.
+//
+// A channel with a global prefetch (basic.qos) shares it out itself: `channel_limit` is the total
+// number of deliveries to be acknowledged that this queue may ever have sent to this channel, those
+// in flight and those sent back included. Queues that share one prefetch may together send more
+// than it; the channel then sends the surplus back (Requeue with redelivered = false) and sets
+// `paused`: send this consumer nothing until a Credit without it. The Credit that ends a pause is
+// answered by Resumed.
 struct Credit : QueueLetter {
   explicit Credit(Qid queue) : QueueLetter(kCredit, queue) {}
   ConsumerId consumer = 0;
   std::uint64_t written_messages = 0;
   std::uint64_t written_bytes = 0;  // of Message::footprint()
+  std::uint64_t window_bytes = runtime::kDeliverWindowBytes;
   std::uint64_t delivery_limit = kNoDeliveryLimit;
+  std::uint64_t channel_limit = kNoDeliveryLimit;
   bool paused = false;
 };
 

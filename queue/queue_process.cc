@@ -116,6 +116,7 @@ void QueueProcess::deliver(Consumer& consumer, Entry entry) {
   ChannelLink& link = consumer.link();
   consumers_.sent(consumer, entry.message()->footprint());
   count_delivery(entry);
+  note_furthest(link, entry.position());
   Delivery delivery;
   delivery.consumer = consumer.id();
   delivery.redelivered = entry.redelivered();
@@ -145,6 +146,7 @@ void QueueProcess::on_get(const Get& letter) {
   } else if (state_.ready() > 0) {
     Entry entry = state_.take();
     count_delivery(entry);
+    note_furthest(link_of(letter.from), entry.position());
     result->redelivered = entry.redelivered();
     result->message = entry.message();
     result->messages_ready = state_.ready();
@@ -178,10 +180,15 @@ void QueueProcess::on_requeue(const Requeue& letter) {
       --statistics_.delivered;
       if (held.entry.redelivered()) --statistics_.redelivered;
     }
-    state_.put_back(std::move(held.entry), letter.redelivered);
+    const bool mark = letter.redelivered || overtaken(*link, held.entry.position());
+    state_.put_back(std::move(held.entry), mark);
     settle(held.consumer);
   }
   settled();
+}
+
+bool QueueProcess::overtaken(const ChannelLink& link, Position position) const {
+  return position < (furthest_link_ == &link ? furthest_of_others_ : furthest_);
 }
 
 void QueueProcess::settle(Consumer* consumer) {
@@ -267,6 +274,7 @@ void QueueProcess::on_channel_gone(const ChannelGone& letter) {
   }
   if (link->is_linked()) unflushed_.erase(unflushed_.iterator_to(*link));
   if (last_link_ == link) last_link_ = nullptr;
+  if (furthest_link_ == link) furthest_link_ = nullptr;
   links_.erase(letter.from);
   if (had_consumers) consumer_left();
   settled();

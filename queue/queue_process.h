@@ -95,10 +95,26 @@ class QueueProcess final : public runtime::Actor, private runtime::TurnTask {
   Discard& discard_;
   runtime::OwnedBy owner_;
 
+  // Whether a channel other than this one was sent a message behind `position`.
+  bool overtaken(const ChannelLink& link, Position position) const;
+  void note_furthest(const ChannelLink& link, Position position) {
+    if (position <= furthest_) return;
+    if (furthest_link_ != &link) {
+      furthest_of_others_ = furthest_;
+      furthest_link_ = &link;
+    }
+    furthest_ = position;
+  }
+
   QueueState state_;
   Unacked unacked_;
   Consumers consumers_;
   Statistics statistics_;
+
+  // The last position ever delivered, to whom, and the last one delivered to anybody else.
+  Position furthest_ = 0;
+  const ChannelLink* furthest_link_ = nullptr;
+  Position furthest_of_others_ = 0;
 
   std::map<runtime::Address, ChannelLink> links_;
   ChannelLink* last_link_ = nullptr;  // the one used last: most letters come in runs

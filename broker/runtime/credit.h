@@ -15,6 +15,7 @@ class Window {
 
   // May be exceeded by the one thing that crosses the limit: nothing is too large for ever.
   bool open() const { return sent_ - settled_ < limit_; }
+  void set_limit(std::uint64_t limit) { limit_ = limit; }
   void sent(std::uint64_t amount) { sent_ += amount; }
   // The peer has come to `position`. Older reports than the last are ignored.
   void settled(std::uint64_t position) {

@@ -24,7 +24,7 @@ struct DiskRequest {
   std::span<std::uint8_t> buffer;         // read_at
   std::span<const std::uint8_t> content;  // append, write_at
   std::uint64_t offset = 0;               // read_at, write_at
-  std::uint64_t transferred = 0;          // out: bytes read (short at the end of the file) or written
+  std::uint64_t transferred = 0;  // out: bytes read (short at the end of the file) or written
 };
 
 class File {

@@ -45,8 +45,8 @@ struct std::hash<ringtail::runtime::Id<Tag, Rep>> {
 template <>
 struct std::hash<ringtail::runtime::Address> {
   std::size_t operator()(const ringtail::runtime::Address& address) const noexcept {
-    return std::hash<std::uint64_t>()(
-        address.actor.value ^ (std::uint64_t{address.node.value} << 40) ^
-        (std::uint64_t{address.shard.value} << 20));
+    return std::hash<std::uint64_t>()(address.actor.value ^
+                                      (std::uint64_t{address.node.value} << 40) ^
+                                      (std::uint64_t{address.shard.value} << 20));
   }
 };

@@ -42,6 +42,10 @@ inline constexpr std::uint64_t kPublishWindowBytes = 16 * 1024 * 1024;
 // Deliveries a queue may have sent to one consumer that its connection has not yet written.
 inline constexpr std::uint64_t kDeliverWindowMessages = 16 * 1024;
 inline constexpr std::uint64_t kDeliverWindowBytes = 1024 * 1024;
+// What the consumers of one connection may together be sent ahead, about: each gets its part of it,
+// at least the floor.
+inline constexpr std::uint64_t kConnectionWindowBytes = 4 * 1024 * 1024;
+inline constexpr std::uint64_t kDeliverWindowFloorBytes = 16 * 1024;
 // Unwritten output above which a connection gives its consumers no more credit.
 inline constexpr std::size_t kOutputHighMark = 1024 * 1024;
 // Unwritten output above which a connection is not read: a client that asks and never listens. Far
@@ -59,6 +63,10 @@ inline constexpr std::uint64_t kRefusalPauseMs = 3000;
 inline constexpr std::uint64_t kCloseTimeoutMs = 5000;
 // How long clients together may take when the node stops.
 inline constexpr std::uint64_t kShutDownTimeoutMs = 3000;
+// Memory goes back to the kernel when this much was freed and the use has stood still for so many
+// checks: not in the middle of work.
+inline constexpr std::uint64_t kTrimBytes = 32 * 1024 * 1024;
+inline constexpr int kTrimQuietChecks = 4;
 // How often the counted memory is compared with the watermark.
 inline constexpr std::uint64_t kMemoryCheckMs = 50;
 

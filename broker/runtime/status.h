@@ -49,8 +49,8 @@ class [[nodiscard]] Status {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}                // NOLINT: a value is a result
-  Result(Status status) : status_(std::move(status)) {         // NOLINT: so is a failure
+  Result(T value) : value_(std::move(value)) {}         // NOLINT: a value is a result
+  Result(Status status) : status_(std::move(status)) {  // NOLINT: so is a failure
     RT_CHECK(!status_.ok(), "a Result without a value needs a failure");
   }
 
@@ -78,9 +78,9 @@ class [[nodiscard]] Result {
 }  // namespace ringtail::runtime
 
 // Passes a failure up: RT_TRY(disk.sync(file));
-#define RT_TRY(expression)                                        \
-  do {                                                            \
-    if (auto rt_status_ = (expression); !rt_status_.ok()) {       \
-      return rt_status_;                                          \
-    }                                                             \
+#define RT_TRY(expression)                                  \
+  do {                                                      \
+    if (auto rt_status_ = (expression); !rt_status_.ok()) { \
+      return rt_status_;                                    \
+    }                                                       \
   } while (false)

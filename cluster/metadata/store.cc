@@ -223,7 +223,6 @@ CommandResult Store::apply(const Command& command) {
   return result;
 }
 
-
 bool Store::has_vhost(std::string_view vhost) const { return state_->vhost(vhost) != nullptr; }
 
 std::shared_ptr<const QueueRecord> Store::queue(std::string_view vhost,

@@ -222,6 +222,14 @@ UvShard::~UvShard() = default;
 ShardId UvShard::id() const { return impl_->id(); }
 Status UvShard::start() { return impl_->start(); }
 void UvShard::call(Call call) { impl_->call(std::move(call)); }
+void UvShard::call_and_wait(const Call& call) {
+  std::promise<void> done;
+  impl_->call([&](Shard& shard) {
+    call(shard);
+    done.set_value();
+  });
+  done.get_future().wait();
+}
 void UvShard::stop() { impl_->stop(); }
 void UvShard::join() { impl_->join(); }
 

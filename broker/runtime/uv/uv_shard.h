@@ -35,6 +35,8 @@ class UvShard {
   // From any thread: runs `call` on the shard's thread, soon, in the order of the calls. Dropped
   // when the shard stops first.
   void call(Call call);
+  // The same, and waits until it has run. Not from the shard's own thread.
+  void call_and_wait(const Call& call);
   // From any thread: ends the shard in the order described above. Returns at once. Idempotent.
   void stop();
   // Waits until the thread has ended, which follows on stop().
