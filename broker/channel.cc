@@ -339,6 +339,7 @@ void Channel::receive(runtime::LetterPtr letter) noexcept {
 QueueLink& Channel::link_to(const std::shared_ptr<const QueueRecord>& record) {
   const auto found = links_.find(record->qid);
   if (found != links_.end()) return *found->second;
+  if (links_.size() >= sweep_links_at_) shard_.flush_batches_at_turn_end(batch_task_);
   auto& link = links_[record->qid];
   link = std::make_unique<QueueLink>(record, shard_.node());
   return *link;

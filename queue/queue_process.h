@@ -7,6 +7,7 @@
 // before the next answer to that channel, so that a channel hears everything in its order.
 #pragma once
 
+#include <algorithm>
 #include <boost/intrusive/list.hpp>
 #include <cstdint>
 #include <map>
@@ -98,7 +99,10 @@ class QueueProcess final : public runtime::Actor, private runtime::TurnTask {
   // Whether a channel other than this one was sent a message behind `position`.
   bool overtaken(const ChannelLink& link, Position position) const;
   void note_furthest(const ChannelLink& link, Position position) {
-    if (position <= furthest_) return;
+    if (position <= furthest_) {
+      if (furthest_link_ != &link) furthest_of_others_ = std::max(furthest_of_others_, position);
+      return;
+    }
     if (furthest_link_ != &link) {
       furthest_of_others_ = furthest_;
       furthest_link_ = &link;

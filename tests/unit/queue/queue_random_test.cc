@@ -89,7 +89,16 @@ class RandomRun {
     ConsumerId last_consumer = 0;
     std::map<ConsumerId, TestConsumer> consumers;
     std::map<DeliveryToken, Held> held;
+    int furthest = 0;  // the last message that it was ever sent
   };
+
+  // What comes back unseen is marked when a later message went to another channel meanwhile.
+  bool overtaken(const Side& side, int number) const {
+    if (number < furthest_of_gone_) return true;
+    return std::any_of(sides_.begin(), sides_.end(), [&](const Side& other) {
+      return &other != &side && number < other.furthest;
+    });
+  }
 
   void publish(Side& side) {
     std::vector<std::string> bodies;
@@ -143,6 +152,7 @@ class RandomRun {
     REQUIRE(number == *ready_.begin());
     REQUIRE(result->redelivered == (marked_.count(number) != 0));
     ready_.erase(number);
+    side.furthest = std::max(side.furthest, number);
     if (!no_ack) side.held[result->token] = {number, 0};
   }
 
@@ -161,7 +171,7 @@ class RandomRun {
       if (consumer != side.consumers.end()) --consumer->second.unacked;
       if (back) {
         ready_.insert(at->second.number);
-        if (mark) marked_.insert(at->second.number);
+        if (mark || overtaken(side, at->second.number)) marked_.insert(at->second.number);
       }
       at = side.held.erase(at);
     }
@@ -194,6 +204,7 @@ class RandomRun {
     }
     side.held.clear();
     side.consumers.clear();
+    furthest_of_gone_ = std::max(furthest_of_gone_, std::exchange(side.furthest, 0));
   }
 
   void purge() {
@@ -213,6 +224,7 @@ class RandomRun {
         REQUIRE(number > last_here);
         last_here = number;
         last = std::max(last, number);
+        side.furthest = std::max(side.furthest, number);
         REQUIRE(ready_.erase(number) == 1);
         REQUIRE(delivery.redelivered == (marked_.count(number) != 0));
         const auto at = side.consumers.find(delivery.consumer);
@@ -254,6 +266,7 @@ class RandomRun {
   Qid qid_;
   std::array<Side, 3> sides_;
   int last_number_ = 0;
+  int furthest_of_gone_ = 0;
   std::set<int> ready_;
   std::set<int> marked_;
 };
