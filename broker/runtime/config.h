@@ -46,7 +46,6 @@ struct Config {
   std::string default_pass = "guest";
   std::string product = "Ringtail";  // server-properties; some clients switch on "RabbitMQ"
   std::string cluster_name;          // empty: the node name
-  std::uint32_t backlog = 1024;
   std::vector<std::string> warnings;  // known keys that this node does not act on, to be logged
 };
 

@@ -83,16 +83,6 @@ std::string apply_watermark_size(ConfigDraft& draft, std::string_view value) {
   return {};
 }
 
-std::string apply_backlog(ConfigDraft& draft, std::string_view value) {
-  std::uint64_t backlog = 0;
-  if (!parse_whole_number(value, backlog) || backlog < 1 ||
-      backlog > std::numeric_limits<std::int32_t>::max()) {
-    return "is not a backlog (a number of connections, at least 1)";
-  }
-  draft.config.backlog = static_cast<std::uint32_t>(backlog);
-  return {};
-}
-
 std::string apply_none_listener(ConfigDraft& draft, std::string_view value) {
   if (value != "none") return "is not 'none' (ports go to listeners.tcp.default)";
   draft.tcp_none = true;
@@ -147,7 +137,6 @@ constexpr std::array kActingKeys = {
     ActingKey{"log.level", apply_log_level},
     ActingKey{"cluster_name", apply_cluster_name},
     ActingKey{"product.name", apply_product},
-    ActingKey{"tcp_listen_options.backlog", apply_backlog},
 };
 
 // --- keys without effect ---
@@ -201,7 +190,7 @@ constexpr std::array<std::string_view, 44> kFamilies = {
 };
 
 // Single keys; a last part of "*" stands for any one name.
-constexpr std::array<std::string_view, 88> kWithoutEffect = {
+constexpr std::array<std::string_view, 89> kWithoutEffect = {
     "anonymous_login_pass",
     "anonymous_login_user",
     "auth_backends.*",
@@ -278,6 +267,7 @@ constexpr std::array<std::string_view, 88> kWithoutEffect = {
     "ssl_handshake_timeout",
     "ssl_options",
     "statistics.level",
+    "tcp_listen_options.backlog",
     "tcp_listen_options.buffer",
     "tcp_listen_options.delay_send",
     "tcp_listen_options.exit_on_close",

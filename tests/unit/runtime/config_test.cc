@@ -314,20 +314,19 @@ TEST_CASE("a file: every flag's own key") {
 TEST_CASE("a file: RabbitMQ's keys that act") {
   const Config config = file_config(
       "handshake_timeout = 20000\nproduct.name = RabbitMQ\ncluster_name = c1\n"
-      "tcp_listen_options.backlog = 4096\nlog.console = true\nlog.console.level = error\n"
+      "log.console = true\nlog.console.level = error\n"
       "vm_memory_high_watermark.relative = 0.6\n");
   CHECK(config.handshake_timeout_ms == 20000);
   CHECK(config.product == "RabbitMQ");
   CHECK(config.cluster_name == "c1");
-  CHECK(config.backlog == 4096);
   CHECK(config.log_level == LogLevel::kError);
   CHECK(config.memory_high_watermark_fraction == doctest::Approx(0.6));
   CHECK(config.warnings.empty());
   CHECK(file_config("handshake_timeout = infinity").handshake_timeout_ms == 4294967295U);
   CHECK(file_config("vm_memory_high_watermark.absolute = 1GB").memory_high_watermark == 1000000000);
   for (const char* wrong :
-       {"handshake_timeout = 0", "handshake_timeout = soon", "tcp_listen_options.backlog = 0",
-        "log.console = maybe", "log.console.level = loud", "default_pass =", "default_user = ''",
+       {"handshake_timeout = 0", "handshake_timeout = soon", "log.console = maybe",
+        "log.console.level = loud", "default_pass =", "default_user = ''",
         "vm_memory_high_watermark.relative = 1.5", "vm_memory_high_watermark.absolute = much",
         "default_pass = encrypted:abc", "default_pass = $(PASSWORD)", "heartbeat = x",
         "listeners.tcp = 5672", "loopback_users = guest", "loopback_users.guest = no",
@@ -415,6 +414,7 @@ TEST_CASE("a file: known keys without effect are warned about") {
                           "default_policies.operator.1.expires",
                           "default_users.bob.password",
                           "default_queue_type",
+                          "tcp_listen_options.backlog",
                           "tcp_listen_options.nodelay",
                           "tcp_listen_options.linger.on",
                           "num_acceptors.tcp",
