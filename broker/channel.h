@@ -59,8 +59,6 @@ class Channel final : public runtime::Actor {
     std::string tag;
     QueueLink* link = nullptr;
     bool no_ack = false;
-    bool paused = false;    // over the global prefetch: what arrives goes back
-    bool resuming = false;  // the end of the pause was asked for
     std::uint64_t written_messages = 0;
     std::uint64_t written_bytes = 0;  // of Message::footprint()
     std::uint64_t reported_messages = 0;

@@ -151,6 +151,7 @@ void Channel::forget_consumer(Consumer& consumer) {
   if (last_consumer_ == &consumer) last_consumer_ = nullptr;
   std::erase(credit_due_, &consumer);
   --consumer.link->consumers;
+  if (consumer.link->paused_consumer == consumer.id) consumer.link->paused_consumer = 0;
   connection_.count_consumers(-1);
   consumers_.erase(consumer.id);
   consumers_by_tag_.erase(std::string(consumer.tag));
@@ -175,7 +176,7 @@ void Channel::deliver_one(QueueLink& link, queue::Delivery& delivery) {
   }
   if (!consumer->no_ack) ++link.received;
   const queue::Message& message = *delivery.message;
-  if (!consumer->no_ack && (consumer->paused || over_global_prefetch())) [[unlikely]] {
+  if (!consumer->no_ack && (link.paused_consumer != 0 || over_global_prefetch())) [[unlikely]] {
     pause(*consumer);
     bounce(link, delivery.token);
     prefetch_changed_ = true;  // what came back counts as received: the limit moves on
@@ -229,7 +230,7 @@ void Channel::send_credit(Consumer& consumer) {
   credit->window_bytes = connection_.window_per_consumer();
   if (consumer.held_back) credit->delivery_limit = 0;
   credit->channel_limit = channel_limit(*consumer.link);
-  credit->paused = consumer.paused && !consumer.resuming;
+  credit->paused = consumer.link->paused_consumer == consumer.id && !consumer.link->resuming;
   shard_.post(address_, consumer.link->address, std::move(credit));
 }
 
@@ -250,10 +251,13 @@ void Channel::bounce(QueueLink& link, queue::DeliveryToken token) {
   link.bounces->tokens.push_back(token);
 }
 
+// With the limit that this credit carries the queue sends nothing more to any consumer of this
+// channel; what is on its way goes back, or later messages would overtake the one that did.
 void Channel::pause(Consumer& consumer) {
-  if (consumer.paused) return;
-  consumer.paused = true;
-  consumer.resuming = false;
+  QueueLink& link = *consumer.link;
+  if (link.paused_consumer != 0) return;
+  link.paused_consumer = consumer.id;
+  link.resuming = false;
   send_credit(consumer);
 }
 
@@ -262,8 +266,8 @@ void Channel::share_global_prefetch() {
   prefetch_changed_ = false;
   for (auto& [tag, consumer] : consumers_by_tag_) {
     if (consumer->no_ack) continue;
-    if (consumer->paused && !consumer->resuming && !over_global_prefetch()) {
-      consumer->resuming = true;
+    if (consumer->link->paused_consumer == consumer->id && !over_global_prefetch()) {
+      consumer->link->resuming = true;
     }
     send_credit(*consumer);
   }
@@ -271,9 +275,8 @@ void Channel::share_global_prefetch() {
 
 void Channel::resumed(const queue::Resumed& letter) {
   Consumer* consumer = consumer_of(letter.consumer);
-  if (consumer == nullptr || !consumer->resuming) return;
-  consumer->paused = false;
-  consumer->resuming = false;
+  if (consumer == nullptr || consumer->link->paused_consumer != consumer->id) return;
+  if (consumer->link->resuming) consumer->link->paused_consumer = 0;
 }
 
 // --- basic.get ----------------------------------------------------------------------------------

@@ -18,9 +18,11 @@ namespace ringtail::queue {
 // Owned by its queue, on the queue's shard; from the channel's first use of the queue until its
 // ChannelGone. On the queue's list of unflushed links while something is gathered.
 struct ChannelLink : boost::intrusive::list_base_hook<> {
-  explicit ChannelLink(const runtime::Address& channel) : address(channel) {}
+  ChannelLink(const runtime::Address& channel, std::uint64_t link_serial)
+      : address(channel), serial(link_serial) {}
 
   const runtime::Address address;
+  const std::uint64_t serial;  // never used again in this queue
   // Ordered, so that whatever happens to all of them happens in the same order in every run.
   std::map<ConsumerId, std::unique_ptr<Consumer>> consumers;
   UnackedList held;

@@ -116,7 +116,7 @@ void QueueProcess::deliver(Consumer& consumer, Entry entry) {
   ChannelLink& link = consumer.link();
   consumers_.sent(consumer, entry.message()->footprint());
   count_delivery(entry);
-  note_furthest(link, entry.position());
+  note_furthest(receiver(consumer), entry.position());
   Delivery delivery;
   delivery.consumer = consumer.id();
   delivery.redelivered = entry.redelivered();
@@ -146,7 +146,7 @@ void QueueProcess::on_get(const Get& letter) {
   } else if (state_.ready() > 0) {
     Entry entry = state_.take();
     count_delivery(entry);
-    note_furthest(link_of(letter.from), entry.position());
+    note_furthest(kGetter, entry.position());
     result->redelivered = entry.redelivered();
     result->message = entry.message();
     result->messages_ready = state_.ready();
@@ -185,10 +185,6 @@ void QueueProcess::on_requeue(const Requeue& letter) {
     settle(held.consumer);
   }
   settled();
-}
-
-bool QueueProcess::overtaken(const ChannelLink& link, Position position) const {
-  return position < (furthest_link_ == &link ? furthest_of_others_ : furthest_);
 }
 
 void QueueProcess::settle(Consumer* consumer) {
@@ -274,7 +270,6 @@ void QueueProcess::on_channel_gone(const ChannelGone& letter) {
   }
   if (link->is_linked()) unflushed_.erase(unflushed_.iterator_to(*link));
   if (last_link_ == link) last_link_ = nullptr;
-  if (furthest_link_ == link) furthest_link_ = nullptr;
   links_.erase(letter.from);
   if (had_consumers) consumer_left();
   settled();
@@ -383,7 +378,7 @@ ChannelLink* QueueProcess::find_link(const Address& channel) {
 
 ChannelLink& QueueProcess::link_of(const Address& channel) {
   if (ChannelLink* link = find_link(channel)) return *link;
-  last_link_ = &links_.try_emplace(channel, channel).first->second;
+  last_link_ = &links_.try_emplace(channel, channel, ++last_serial_).first->second;
   return *last_link_;
 }
 

@@ -96,16 +96,27 @@ class QueueProcess final : public runtime::Actor, private runtime::TurnTask {
   Discard& discard_;
   runtime::OwnedBy owner_;
 
-  // Whether a channel other than this one was sent a message behind `position`.
-  bool overtaken(const ChannelLink& link, Position position) const;
-  void note_furthest(const ChannelLink& link, Position position) {
+  // Who sees a line of deliveries in which order counts: the consumers of a channel that
+  // acknowledge (what one of them sends back, all do), those that do not, and all that is got.
+  using Receiver = std::uint64_t;
+  static Receiver receiver(const Consumer& consumer) {
+    return consumer.link().serial << 1 | (consumer.no_ack() ? 1U : 0U);
+  }
+  static constexpr Receiver kGetter = 0;
+  // Whether another receiver was sent a message behind `position`.
+  bool overtaken(const ChannelLink& link, Position position) const {
+    return position < (furthest_receiver_ == link.serial << 1 ? furthest_of_others_ : furthest_);
+  }
+  void note_furthest(Receiver who, Position position) {
     if (position <= furthest_) {
-      if (furthest_link_ != &link) furthest_of_others_ = std::max(furthest_of_others_, position);
+      if (who != furthest_receiver_) {
+        furthest_of_others_ = std::max(furthest_of_others_, position);
+      }
       return;
     }
-    if (furthest_link_ != &link) {
+    if (who != furthest_receiver_) {
       furthest_of_others_ = furthest_;
-      furthest_link_ = &link;
+      furthest_receiver_ = who;
     }
     furthest_ = position;
   }
@@ -117,9 +128,10 @@ class QueueProcess final : public runtime::Actor, private runtime::TurnTask {
 
   // The last position ever delivered, to whom, and the last one delivered to anybody else.
   Position furthest_ = 0;
-  const ChannelLink* furthest_link_ = nullptr;
+  Receiver furthest_receiver_ = kGetter;
   Position furthest_of_others_ = 0;
 
+  std::uint64_t last_serial_ = 0;
   std::map<runtime::Address, ChannelLink> links_;
   ChannelLink* last_link_ = nullptr;  // the one used last: most letters come in runs
   boost::intrusive::list<ChannelLink, boost::intrusive::constant_time_size<false>> unflushed_;

@@ -203,7 +203,6 @@ void Traffic::consume(ClientModel& one, ChannelLife& life) {
   consumer.queue = queue_names_[rng_.below(queue_names_.size())];
   consumer.no_ack = rng_.chance(0.15);
   consumer.prefetch = consumer.no_ack ? 0 : life.prefetch;
-  if (life.global_prefetch != 0) queues_[consumer.queue].bounces = true;
   one.client->send(life.number, amqp::BasicConsume{.queue = consumer.queue,
                                                    .consumer_tag = tag,
                                                    .no_ack = consumer.no_ack,

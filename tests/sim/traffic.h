@@ -85,9 +85,6 @@ class Traffic {
   struct QueueModel {
     std::map<MessageId, Copy> copies;
     bool lossy = false;  // deliveries without acks were under way to a channel that ended
-    // A channel with a global prefetch consumes: it may send a message back unseen, so that another
-    // consumer of the queue sees it behind later ones.
-    bool bounces = false;
   };
   struct ClientModel {
     std::unique_ptr<AmqpClient> client;

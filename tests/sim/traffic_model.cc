@@ -72,7 +72,7 @@ void Traffic::got_delivery(const Life& life, const ServerFrame& frame) {
   REQUIRE(at != life->consumers.end());  // nothing follows a cancel-ok
   ConsumerModel& consumer = at->second;
   const MessageId id = id_of(frame.body);
-  if (!deliver.redelivered && !queues_[consumer.queue].bounces) {
+  if (!deliver.redelivered) {
     int& last = consumer.last_fresh[id.first];
     REQUIRE(last < id.second);
     last = id.second;

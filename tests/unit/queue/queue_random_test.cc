@@ -89,14 +89,15 @@ class RandomRun {
     ConsumerId last_consumer = 0;
     std::map<ConsumerId, TestConsumer> consumers;
     std::map<DeliveryToken, Held> held;
-    int furthest = 0;  // the last message that it was ever sent
+    int furthest = 0;         // the last message that acknowledging consumers were ever sent
+    int furthest_unheld = 0;  // ... that others were, or that was got
   };
 
   // What comes back unseen is marked when a later message went to another channel meanwhile.
   bool overtaken(const Side& side, int number) const {
-    if (number < furthest_of_gone_) return true;
+    if (number < furthest_of_gone_ || number < side.furthest_unheld) return true;
     return std::any_of(sides_.begin(), sides_.end(), [&](const Side& other) {
-      return &other != &side && number < other.furthest;
+      return &other != &side && number < std::max(other.furthest, other.furthest_unheld);
     });
   }
 
@@ -152,7 +153,7 @@ class RandomRun {
     REQUIRE(number == *ready_.begin());
     REQUIRE(result->redelivered == (marked_.count(number) != 0));
     ready_.erase(number);
-    side.furthest = std::max(side.furthest, number);
+    side.furthest_unheld = std::max(side.furthest_unheld, number);
     if (!no_ack) side.held[result->token] = {number, 0};
   }
 
@@ -204,7 +205,9 @@ class RandomRun {
     }
     side.held.clear();
     side.consumers.clear();
-    furthest_of_gone_ = std::max(furthest_of_gone_, std::exchange(side.furthest, 0));
+    furthest_of_gone_ = std::max({furthest_of_gone_, side.furthest, side.furthest_unheld});
+    side.furthest = 0;
+    side.furthest_unheld = 0;
   }
 
   void purge() {
@@ -224,7 +227,6 @@ class RandomRun {
         REQUIRE(number > last_here);
         last_here = number;
         last = std::max(last, number);
-        side.furthest = std::max(side.furthest, number);
         REQUIRE(ready_.erase(number) == 1);
         REQUIRE(delivery.redelivered == (marked_.count(number) != 0));
         const auto at = side.consumers.find(delivery.consumer);
@@ -232,6 +234,8 @@ class RandomRun {
         REQUIRE(at->second.can_take());
         ++at->second.sent;
         at->second.bytes += delivery.message->footprint();
+        int& furthest = at->second.no_ack ? side.furthest_unheld : side.furthest;
+        furthest = std::max(furthest, number);
         REQUIRE((delivery.token == 0) == at->second.no_ack);
         if (at->second.no_ack) continue;
         ++at->second.unacked;

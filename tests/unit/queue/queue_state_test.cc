@@ -72,7 +72,7 @@ class ModelRun {
   explicit ModelRun(unsigned seed) : random_(seed) {
     for (std::uint64_t channel = 0; channel < 3; ++channel) {
       links_.push_back(
-          std::make_unique<ChannelLink>(runtime::Address{{}, {}, runtime::ActorId{channel + 1}}));
+          std::make_unique<ChannelLink>(runtime::Address{{}, {}, runtime::ActorId{channel + 1}}, 1));
     }
   }
   ~ModelRun() {
@@ -226,7 +226,7 @@ TEST_CASE("queue state and unacked table do what the model does") {
 }
 
 TEST_CASE("tokens of slots that were given back stay unknown") {
-  ChannelLink link(runtime::Address{});
+  ChannelLink link(runtime::Address{}, 1);
   Unacked unacked;
   std::vector<DeliveryToken> tokens;
   for (Position position = 1; position <= 1000; ++position) {
