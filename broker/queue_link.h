@@ -53,11 +53,11 @@ struct QueueLink {
   std::uint32_t consumers = 0;  // of this channel on this queue
   std::uint64_t received = 0;   // deliveries to be acknowledged that came, those sent back too
   std::uint64_t unacked = 0;    // entries of Unacked that name this link
-  // Over the global prefetch: deliveries go back until the queue has answered Resumed to the consumer
-  // that was paused. 0: not paused.
+  // Over the global prefetch: deliveries go back until the queue has answered Resumed to the
+  // consumer that was paused. 0: not paused.
   queue::ConsumerId paused_consumer = 0;
   bool resuming = false;  // the end of the pause was asked for
-  bool dirty = false;           // has something gathered
+  bool dirty = false;     // has something gathered
 
   bool open() const { return messages.open() && bytes.open(); }
   bool idle() const {

@@ -44,8 +44,8 @@ struct Config {
   std::vector<std::string> loopback_users = {"guest"};
   std::string default_user = "guest";
   std::string default_pass = "guest";
-  std::string product = "Ringtail";  // server-properties; some clients switch on "RabbitMQ"
-  std::string cluster_name;          // empty: the node name
+  std::string product = "Ringtail";   // server-properties; some clients switch on "RabbitMQ"
+  std::string cluster_name;           // empty: the node name
   std::vector<std::string> warnings;  // known keys that this node does not act on, to be logged
 };
 

@@ -71,8 +71,8 @@ class ModelRun {
  public:
   explicit ModelRun(unsigned seed) : random_(seed) {
     for (std::uint64_t channel = 0; channel < 3; ++channel) {
-      links_.push_back(
-          std::make_unique<ChannelLink>(runtime::Address{{}, {}, runtime::ActorId{channel + 1}}, 1));
+      links_.push_back(std::make_unique<ChannelLink>(
+          runtime::Address{{}, {}, runtime::ActorId{channel + 1}}, channel + 1));
     }
   }
   ~ModelRun() {

@@ -415,7 +415,6 @@ TEST_CASE("a file: known keys without effect are warned about") {
                           "default_users.bob.password",
                           "default_queue_type",
                           "tcp_listen_options.backlog",
-                          "tcp_listen_options.nodelay",
                           "tcp_listen_options.linger.on",
                           "num_acceptors.tcp",
                           "log.file.level",
