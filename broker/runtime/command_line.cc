@@ -91,7 +91,8 @@ void fill_defaults(Config& config, const Machine& machine) {
     config.data_dir =
         machine.root && machine.system_data_dir ? "/var/lib/ringtail" : "./ringtail-data";
   }
-  if (config.shards == 0) config.shards = std::min(machine.cores, 256U);
+  // One core is left to the kernel's network work, the disk's threads and whoever runs beside.
+  if (config.shards == 0) config.shards = std::clamp(machine.cores, 2U, 257U) - 1;
   if (config.memory_high_watermark == 0) {
     config.memory_high_watermark = static_cast<std::uint64_t>(
         config.memory_high_watermark_fraction * static_cast<double>(machine.memory_bytes));

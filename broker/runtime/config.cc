@@ -110,7 +110,7 @@ constexpr std::array kSettings = {
             apply_node_name},
     Setting{"data-dir", kNodeGroup, "DIR", "what the node writes", "./ringtail-data; see below",
             apply_data_dir},
-    Setting{"shards", kNodeGroup, "N", "event loops, each a thread", "cores available",
+    Setting{"shards", kNodeGroup, "N", "event loops, each a thread", "cores available less one",
             apply_shards},
     Setting{"log-level", kNodeGroup, "LEVEL", "debug, info, warning, error or none", "info",
             apply_log_level},

@@ -29,7 +29,7 @@ struct Config {
   // empties both. Listen on all of these, and on amqp_port where amqp_listener_enabled.
   std::vector<ListenAddress> extra_amqp_listeners;
   bool amqp_listener_enabled = true;
-  unsigned shards = 0;      // set by parse_command_line(): cores available
+  unsigned shards = 0;      // set by parse_command_line(): cores available less one
   std::string config_file;  // empty: none
   LogLevel log_level = LogLevel::kInfo;
   // 4096 to 131072. RabbitMQ takes more, and 0 for no limit; both become 131072 here, the largest

@@ -174,7 +174,10 @@ class ReadyJob final : public Job, private ClientUser {
     give_up_timer_->start(static_cast<std::uint64_t>(limit_s * 1000));
     attempt();
   }
-  void interrupt() override { end(1); }
+  void interrupt() override {
+    why_ = "interrupted";
+    end(1);
+  }
 
  private:
   static constexpr double kLimitS = 300;
@@ -240,7 +243,7 @@ class ReadyJob final : public Job, private ClientUser {
   Finished finished_;
   std::uint64_t began_ns_ = 0;
   std::uint64_t connected_ns_ = 0;
-  std::string why_ = "interrupted";
+  std::string why_ = "the queue does not hold the messages yet";
   bool ending_ = false;
 };
 
