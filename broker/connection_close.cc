@@ -92,7 +92,9 @@ void Connection::receive(runtime::LetterPtr letter) noexcept {
 void Connection::fail(const amqp::AmqpError& error) {
   if (state_ >= ConnectionState::kClosing) return;
   const std::string text = amqp::reply_text(error);
-  log(LogLevel::kError, "connection", "{}: {} {}", stream_->peer_name(),
+  // The node's own stop is one line of its log, not one for each of ten thousand clients.
+  const bool forced = error.code == amqp::ReplyCode::kConnectionForced;
+  log(forced ? LogLevel::kDebug : LogLevel::kError, "connection", "{}: {} {}", stream_->peer_name(),
       static_cast<unsigned>(error.code), text);
   if (state_ == ConnectionState::kAwaitStartOk || state_ == ConnectionState::kAwaitHeader) {
     // Before it is known who speaks nothing is explained.
