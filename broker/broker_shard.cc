@@ -124,6 +124,9 @@ void BrokerShard::receive(runtime::LetterPtr letter) noexcept {
     case kProbeReply:
       answer_probe(*letter);
       break;
+    case kCheckMemory:
+      if (check_memory_) check_memory_(letter->from.shard);
+      break;
     case kTrimMemory:
       runtime::release_free_memory();
       break;
@@ -142,6 +145,12 @@ void BrokerShard::receive(runtime::LetterPtr letter) noexcept {
     default:
       RT_CHECK(false, "a letter that a BrokerShard does not know");
   }
+}
+
+void BrokerShard::raise_memory_alarm() {
+  memory_alarm_ = true;
+  shard_.post(address_of(shard_.node(), shard_.id()), address_of(shard_.node(), ShardId{0}),
+              std::make_unique<CheckMemory>());
 }
 
 void BrokerShard::pass_reply(runtime::LetterPtr letter) {

@@ -14,6 +14,7 @@
 #include "broker/routing/route_table.h"
 #include "broker/runtime/config.h"
 #include "broker/runtime/letter.h"
+#include "broker/runtime/memory_gauge.h"
 #include "broker/runtime/net.h"
 #include "broker/runtime/shard.h"
 #include "cluster/metadata/service.h"
@@ -27,6 +28,7 @@ enum BrokerLetterKind : runtime::LetterKind {
   kAdopt = runtime::kBrokerLetters,  // listener -> shard: a connection to own
   kConnectionEnded,                  // shard -> listener: one connection less
   kMemoryAlarm,                      // memory monitor -> shard
+  kCheckMemory,                      // shard -> memory monitor: it looks full from here
   kTrimMemory,                       // memory monitor -> shard
   kShutDown,                         // node -> shard: close every connection
   kDirectReply,                      // direct_reply.h
@@ -45,6 +47,9 @@ struct ConnectionEnded : runtime::Letter {
 struct MemoryAlarm : runtime::Letter {
   MemoryAlarm() : Letter(kMemoryAlarm) {}
   bool on = false;
+};
+struct CheckMemory : runtime::Letter {
+  CheckMemory() : Letter(kCheckMemory) {}
 };
 struct TrimMemory : runtime::Letter {
   TrimMemory() : Letter(kTrimMemory) {}
@@ -70,6 +75,16 @@ class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
   RouteTable& routes() { return routes_; }
   queue::QueueRegistry& queues() { return queues_; }
   std::uint16_t shards() const { return shards_; }
+  // Before input is taken: above the watermark this shard has the alarm at once, whatever the
+  // monitor's next look will find; a fast publisher brings a lot between two looks.
+  void look_at_memory() {
+    const auto limit = static_cast<std::int64_t>(config_.memory_high_watermark);
+    if (!memory_alarm_ && runtime::MemoryGauge::total() > limit) raise_memory_alarm();
+  }
+  // For shard 0: a shard has raised the alarm by itself.
+  void set_check_memory(std::function<void(runtime::ShardId)> check) {
+    check_memory_ = std::move(check);
+  }
   bool memory_alarm() const { return memory_alarm_; }
 
   // A change of the metadata on behalf of nobody's channel; `done` runs when every shard has it.
@@ -105,6 +120,7 @@ class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
 
  private:
   Connection* exclusive_owner(const cluster::metadata::QueueRecord& record);
+  void raise_memory_alarm();
   void pass_reply(runtime::LetterPtr letter);
   void answer_probe(const runtime::Letter& letter);
   void adopt(std::unique_ptr<runtime::AcceptedSocket> socket);
@@ -140,6 +156,7 @@ class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
   std::uint16_t shards_shut_down_ = 0;
   const std::uint16_t shards_;
   std::function<void(runtime::ShardId)> count_ended_;
+  std::function<void(runtime::ShardId)> check_memory_;
 };
 
 }  // namespace ringtail::broker

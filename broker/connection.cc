@@ -53,6 +53,7 @@ void Connection::transition(ConnectionState to) {
 
 void Connection::on_read(std::span<std::uint8_t> data) noexcept {
   received_since_tick_ = true;
+  broker_shard_.look_at_memory();
   if (leftover_.size() > runtime::kReadHeadroom) {
     // A method or header frame larger than the headroom (frame_max above the default).
     std::vector<std::uint8_t> gathered = std::move(leftover_);

@@ -13,7 +13,17 @@ MemoryMonitor::MemoryMonitor(BrokerShard& broker_shard, std::uint16_t shards)
       shards_(shards),
       timer_(broker_shard.shard().env().timers().make([this] { check(); })) {
   timer_->start(runtime::kMemoryCheckMs, runtime::kMemoryCheckMs);
+  broker_shard_.set_check_memory([this](runtime::ShardId shard) {
+    check();
+    if (alarm_) return;  // told with all the others
+    // It has fallen again meanwhile.
+    runtime::Shard& here = broker_shard_.shard();
+    here.post(BrokerShard::address_of(here.node(), here.id()),
+              BrokerShard::address_of(here.node(), shard), std::make_unique<MemoryAlarm>());
+  });
 }
+
+MemoryMonitor::~MemoryMonitor() { broker_shard_.set_check_memory(nullptr); }
 
 void MemoryMonitor::check() {
   const std::uint64_t limit = broker_shard_.config().memory_high_watermark;

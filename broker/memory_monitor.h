@@ -15,6 +15,7 @@ class BrokerShard;
 class MemoryMonitor {
  public:
   MemoryMonitor(BrokerShard& broker_shard, std::uint16_t shards);
+  ~MemoryMonitor();
 
   // Compares once; the timer does it every kMemoryCheckMs.
   void check();

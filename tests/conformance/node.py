@@ -20,9 +20,9 @@ IPV6 = _has_ipv6()
 
 
 def free_port():
-    """A port that is free on 127.0.0.1 and ::1 at this moment. Below the range that the kernel gives
-    to outgoing connections, and by chance, because scripts run side by side: between this look and
-    the node's bind nobody else should want it."""
+    """A port that is free on 127.0.0.1 and ::1 at this moment. Below the range that the kernel
+    gives to outgoing connections, and by chance, because scripts run side by side: between this
+    look and the node's bind nobody else should want it."""
     while True:
         port = random.randrange(20000, 32000)
         try:
