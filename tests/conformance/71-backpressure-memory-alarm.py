@@ -22,8 +22,7 @@ def publish_until_blocked(conn, queue, count=COUNT):
     def run():
         try:
             for _ in range(count // 500):
-                conn.socket.settimeout(None)
-                conn.socket.sendall(data)
+                send_whole(conn, data)
         except OSError:
             pass  # the case closed the socket
     sender = threading.Thread(target=run, daemon=True)

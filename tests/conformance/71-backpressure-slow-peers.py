@@ -45,8 +45,7 @@ def send_in_background(conn, data, times):
     def run():
         try:
             for _ in range(times):
-                conn.socket.settimeout(None)
-                conn.socket.sendall(data)
+                send_whole(conn, data)
         except OSError:
             pass  # the case closes the socket under it
     sender = threading.Thread(target=run, daemon=True)

@@ -13,6 +13,7 @@ The broker under test comes from the environment (run.py sets it):
   CONFORMANCE_BUILD   where fetched client libraries lie
   CONFORMANCE_SLOW    factor for every deadline (sanitizers), default 1
 """
+import select
 import os
 import signal
 import socket
@@ -706,6 +707,20 @@ def _why(error):
 
 def _out_of_time(*_):
     raise AssertionError('the case took longer than %d s' % CASE_DEADLINE)
+
+
+def send_whole(conn, data):
+    """Sends from a thread beside the one that reads. Leaves the socket's timeout alone: that is one
+    for both, and changing it under a read makes the read fail as if the broker had gone."""
+    descriptor, left = conn.socket.fileno(), memoryview(data)
+    writable = select.poll()
+    writable.register(descriptor, select.POLLOUT)
+    while left:
+        writable.poll()
+        try:
+            left = left[os.write(descriptor, left[:65536]):]
+        except BlockingIOError:
+            pass
 
 
 def run_cases():
