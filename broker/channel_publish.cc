@@ -316,7 +316,6 @@ void Channel::settled(queue::Settled& letter) {
   }
   link.messages.settled(letter.up_to);
   settle_confirms(link, letter);
-  link.settled_number = letter.up_to;
   if (link.full && link.open()) {
     link.full = false;
     connection_.count_full_link(-1);

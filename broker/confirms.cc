@@ -1,7 +1,5 @@
 #include "broker/confirms.h"
 
-#include <algorithm>
-
 #include "broker/runtime/check.h"
 
 namespace ringtail::broker {

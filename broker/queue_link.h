@@ -41,7 +41,6 @@ struct QueueLink {
   // confirms once confirms for ever, so there is no gap.
   std::deque<std::uint64_t> confirm_sequences;
   std::uint64_t confirm_from = 0;
-  std::uint64_t settled_number = 0;
   bool full = false;  // counted as full at the connection
 
   // --- deliveries given back, this turn's ---
