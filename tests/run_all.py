@@ -21,6 +21,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OUTPUT_SHOWN = 16000  # characters of a failing child's output
+FAILURES_SHOWN = 20  # lines of it that are said again at the end
 
 PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
 
@@ -77,6 +78,12 @@ def tally_of_last_line(output, code):
     return tally
 
 
+def failing_lines(output):
+    """The lines that name what failed, of any of the kinds of child."""
+    return re.findall(r"^(?:not ok .*|.*\bERROR: .*|(?:FAIL|ERROR): .*|\S+:\d+: .*)$", output,
+                      re.MULTILINE)[:FAILURES_SHOWN]
+
+
 # --- children ---
 
 def become_subreaper():
@@ -126,6 +133,7 @@ class Runner:
         self.build = build
         self.slow = slow
         self.total = Tally()
+        self.failures = []  # what failed, to be said once more at the end
         self.environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
 
     def run(self, name, command, timeout_s, tally_of=tally_of_exit):
@@ -156,10 +164,12 @@ class Runner:
         print(f"{mark:4}  {name:32} {tally.text()}  ({time.monotonic() - start:.1f} s)")
         if tally.failed:
             print(re.sub(r"^ok .*\n", "", output, flags=re.MULTILINE)[-OUTPUT_SHOWN:])
+            self.failures += [f"{name}: {line}" for line in failing_lines(output)] or [name]
         sys.stdout.flush()
 
     def fail(self, name, why):
         print(f"FAIL  {name:32} {why}")
+        self.failures.append(f"{name}: {why}")
         self.total.failed += 1
 
     def programs(self, pattern):
@@ -264,6 +274,8 @@ def main():
         GROUPS[group](runner)
     if runner.total.passed == 0:
         runner.total.failed = max(runner.total.failed, 1)  # no tests is no success
+    for line in runner.failures:  # where a log that keeps only its end still has them
+        print(f"failed: {line}")
     summary = runner.total.text()
     if os.path.isdir(build):
         with open(os.path.join(build, "test-summary.txt"), "w", encoding="utf-8") as file:

@@ -38,6 +38,10 @@ class RunAll(unittest.TestCase):
         self.assertEqual((last, code), ("4 passed, 2 failed, 1 skipped", 1))
         self.assertIn("why it failed", output)
 
+    def test_what_failed_is_said_again_before_the_last_line(self):
+        output = self.run_all(unit_a="echo 'not ok the first: why'\n" + FAILS, unit_b=PASSES)[2]
+        self.assertEqual(output.splitlines()[-2], "failed: unit_a: not ok the first: why")
+
     def test_no_tests_is_no_success(self):
         self.assertEqual(self.run_all()[:2], ("0 passed, 1 failed", 1))
 
