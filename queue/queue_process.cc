@@ -292,6 +292,33 @@ void QueueProcess::on_purge(const Purge& letter) {
   answer(letter.from, std::move(reply));
 }
 
+QueueStats QueueProcess::stats() const {
+  return {.messages_ready = state_.ready(),
+          .messages_unacknowledged = unacked_.count(),
+          .message_bytes_ready = state_.ready_bytes(),
+          .published = statistics_.published,
+          .delivered = statistics_.delivered,
+          .acknowledged = statistics_.acknowledged,
+          .redelivered = statistics_.redelivered,
+          .consumers = consumers_.count()};
+}
+
+std::vector<ConsumerStats> QueueProcess::consumer_stats() const {
+  std::vector<ConsumerStats> all;
+  for (const auto& [address, link] : links_) {
+    for (const auto& [id, consumer] : link.consumers) {
+      if (consumer->cancelled()) continue;
+      ConsumerStats stats;
+      stats.channel = address;
+      stats.id = id;
+      stats.tag = consumer->tag();
+      stats.ack_required = !consumer->no_ack();
+      all.push_back(std::move(stats));
+    }
+  }
+  return all;
+}
+
 void QueueProcess::on_inspect(const Inspect& letter) {
   auto reply = reply_to<Inspected>(letter);
   if (going_) {

@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "broker/runtime/letter.h"
 #include "broker/runtime/owned_by.h"
@@ -27,6 +29,29 @@
 
 namespace ringtail::queue {
 
+// What a queue tells of itself, for listings; totals count from the queue's beginning.
+struct QueueStats {
+  std::uint64_t messages_ready = 0;
+  std::uint64_t messages_unacknowledged = 0;
+  std::uint64_t message_bytes_ready = 0;
+  std::uint64_t published = 0;
+  std::uint64_t delivered = 0;
+  std::uint64_t acknowledged = 0;
+  std::uint64_t redelivered = 0;
+  std::uint32_t consumers = 0;
+};
+// One consumer, the same way.
+struct ConsumerStats {
+  runtime::Address channel;
+  ConsumerId id = 0;
+  std::string tag;
+  bool ack_required = true;
+  bool exclusive = false;
+  bool active = true;  // false: waits behind the single active consumer
+  std::int32_t priority = 0;
+  std::uint32_t prefetch = 0;
+};
+
 // Made by its shard's registry when the queue is declared, destroyed by it when the queue was
 // removed.
 class QueueProcess final : public runtime::Actor, private runtime::TurnTask {
@@ -39,6 +64,8 @@ class QueueProcess final : public runtime::Actor, private runtime::TurnTask {
 
   const cluster::metadata::QueueRecord& record() const { return *record_; }
   void receive(runtime::LetterPtr letter) noexcept override;
+  QueueStats stats() const;
+  std::vector<ConsumerStats> consumer_stats() const;
   // The metadata has forgotten the queue: tells the consumers and gives the messages away. To be
   // destroyed next.
   void removed();

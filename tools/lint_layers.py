@@ -31,9 +31,10 @@ LAYERS = [
 
 # For each layer what it may include: a path that ends in "/" stands for all below it that is not a
 # layer of its own, any other path for that one header.
-METADATA_READING = ["cluster/metadata/view.h", "cluster/metadata/records.h"]
-QUEUE_FOR_BROKER = ["queue/message.h", "queue/letters.h", "queue/queue_process.h",
-                    "queue/queue_registry.h"]
+METADATA_READING = ["cluster/metadata/view.h", "cluster/metadata/records.h",
+                    "cluster/metadata/queue_options.h"]
+QUEUE_FOR_BROKER = ["queue/message.h", "queue/letters.h", "queue/dead_letters.h",
+                    "queue/queue_process.h", "queue/queue_registry.h"]
 MAY_INCLUDE = {
     "runtime": ["broker/runtime/"],
     "runtime/uv": ["broker/runtime/", "broker/runtime/uv/"],

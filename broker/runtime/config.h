@@ -18,6 +18,24 @@ struct ListenAddress {
   std::uint16_t port = 0;
 };
 
+// ssl_options.* of RabbitMQ.
+struct TlsConfig {
+  std::string cert_file;  // PEM; needed with amqps_port
+  std::string key_file;   // PEM; needed with amqps_port
+  std::string key_password;
+  std::string ca_file;                // PEM; whose signatures on client certificates count
+  bool verify_peer = false;           // ask for a certificate, refuse one that does not verify
+  bool fail_if_no_peer_cert = false;  // with verify_peer: refuse a client that shows none
+  unsigned depth = 1;                 // intermediate certificates
+  std::vector<std::string> versions;  // "tlsv1.2", "tlsv1.3"; empty: both
+  std::vector<std::string> ciphers;   // OpenSSL names; empty: OpenSSL's defaults
+  bool honor_cipher_order = true;
+  std::uint32_t handshake_timeout_ms = 5000;
+};
+
+// Which part of a client's certificate is the user name (mechanism EXTERNAL).
+enum class CertLogin : unsigned char { kDistinguishedName, kCommonName, kSubjectAltName };
+
 struct Config {
   std::string node_name;  // name@host
   std::string data_dir;
@@ -29,8 +47,17 @@ struct Config {
   // empties both. Listen on all of these, and on amqp_port where amqp_listener_enabled.
   std::vector<ListenAddress> extra_amqp_listeners;
   bool amqp_listener_enabled = true;
-  unsigned shards = 0;      // set by parse_command_line(): cores available less one
-  std::string config_file;  // empty: none
+  // AMQP over TLS, on every address of `bind`; 0: off. listeners.ssl.N as listeners.tcp.N.
+  std::uint16_t amqps_port = 0;
+  std::vector<ListenAddress> extra_amqps_listeners;
+  TlsConfig tls;
+  CertLogin cert_login = CertLogin::kDistinguishedName;
+  // HTTP, on every address of `bind`; kept apart from 0, which is any free port.
+  std::uint16_t management_port = 15672;
+  bool management_enabled = true;
+  std::string definitions_file;  // load_definitions; empty: none
+  unsigned shards = 0;           // set by parse_command_line(): cores available less one
+  std::string config_file;       // empty: none
   LogLevel log_level = LogLevel::kInfo;
   // 4096 to 131072. RabbitMQ takes more, and 0 for no limit; both become 131072 here, the largest
   // frame that the read buffer holds (limits.h), with a warning.
@@ -44,6 +71,21 @@ struct Config {
   std::vector<std::string> loopback_users = {"guest"};
   std::string default_user = "guest";
   std::string default_pass = "guest";
+  // At the first start on an empty data directory, and only without a definitions file.
+  std::string default_vhost = "/";
+  std::vector<std::string> default_user_tags = {"administrator"};
+  std::string default_permissions_configure = ".*";
+  std::string default_permissions_write = ".*";
+  std::string default_permissions_read = ".*";
+  std::vector<std::string> auth_mechanisms = {"PLAIN", "AMQPLAIN"};  // and EXTERNAL
+  std::uint64_t consumer_timeout_ms = 0;                             // 0: off
+  std::uint32_t consumer_max_per_channel = 0;                        // 0: no limit
+  std::uint64_t connection_max = 0;                                  // 0: no limit
+  std::uint64_t vhost_max = 0;                                       // 0: no limit
+  std::uint64_t cluster_queue_limit = 0;                             // 0: no limit
+  // What a declaration with x-queue-type = quorum gets: a durable queue mirrored on a majority, or
+  // a refusal (queue_types.quorum.accept = false).
+  bool accept_quorum_queues = true;
   std::string product = "Ringtail";   // server-properties; some clients switch on "RabbitMQ"
   std::string cluster_name;           // empty: the node name
   std::vector<std::string> warnings;  // known keys that this node does not act on, to be logged

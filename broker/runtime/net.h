@@ -12,6 +12,19 @@
 
 namespace ringtail::runtime {
 
+// What is known of a TLS session, once its handshake is done.
+struct TlsInfo {
+  std::string protocol;  // "TLSv1.3"
+  std::string cipher;    // OpenSSL's name
+  // Of the client's certificate, if it showed one and it was verified.
+  bool has_peer_certificate = false;
+  std::string peer_subject;           // distinguished name, RFC 4514: "CN=client,O=Example"
+  std::string peer_common_name;       // empty: none
+  std::string peer_alternative_name;  // the first DNS or e-mail name; empty: none
+  std::string peer_issuer;
+  std::string peer_validity;  // "2024-01-01T00:00:00Z - 2025-01-01T00:00:00Z"
+};
+
 // What a stream tells its owner. Called on the stream's shard, from the loop, never from inside a
 // call to the stream.
 class StreamEvents {
@@ -47,6 +60,8 @@ class Stream {
   virtual std::string local_name() const = 0;
   // The peer is a loopback address.
   virtual bool peer_is_loopback() const = 0;
+  // Null: no TLS, or its handshake is not done.
+  virtual const TlsInfo* tls() const { return nullptr; }
 };
 
 // A connection that was accepted on one shard and is on its way to the shard that will own it.

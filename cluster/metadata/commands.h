@@ -11,7 +11,76 @@
 
 namespace ringtail::cluster::metadata {
 
-struct DeclareVhost {
+// Creates or replaces (a vhost's limits stay as they are); creation brings the pre-declared
+// exchanges.
+struct PutVhost {
+  VhostRecord record;
+};
+
+// Removes all that is in the vhost, its permissions and policies too.
+struct DeleteVhost {
+  std::string name;
+};
+
+struct SetVhostLimits {
+  std::string vhost;
+  VhostLimits limits;  // in the place of all that was set
+};
+
+// Creates or replaces (limits stay as they are).
+struct PutUser {
+  UserRecord record;
+};
+
+// Removes the user's permissions too.
+struct DeleteUser {
+  std::string name;
+};
+
+struct SetUserLimits {
+  std::string user;
+  UserLimits limits;
+};
+
+struct PutPermission {
+  PermissionRecord record;
+};
+
+struct DeletePermission {
+  std::string vhost;
+  std::string user;
+};
+
+struct PutTopicPermission {
+  TopicPermissionRecord record;
+};
+
+// `exchange` none: those for all exchanges of the vhost.
+struct DeleteTopicPermission {
+  std::string vhost;
+  std::string user;
+  std::optional<std::string> exchange;
+};
+
+// Creates or replaces; acts on the queues and exchanges of the vhost at once. What the record says
+// has been validated.
+struct PutPolicy {
+  PolicyRecord record;
+};
+
+struct DeletePolicy {
+  std::string vhost;
+  std::string name;
+  bool of_operator = false;
+};
+
+struct PutParameter {
+  ParameterRecord record;
+};
+
+struct DeleteParameter {
+  std::string component;
+  std::string vhost;
   std::string name;
 };
 
@@ -49,13 +118,19 @@ struct Unbind {
   BindingRecord record;
 };
 
-using Command = std::variant<DeclareVhost, DeclareExchange, DeleteExchange, DeclareQueue,
-                             DeleteQueue, Bind, Unbind>;
+using Command =
+    std::variant<PutVhost, DeleteVhost, SetVhostLimits, PutUser, DeleteUser, SetUserLimits,
+                 PutPermission, DeletePermission, PutTopicPermission, DeleteTopicPermission,
+                 PutPolicy, DeletePolicy, PutParameter, DeleteParameter, DeclareExchange,
+                 DeleteExchange, DeclareQueue, DeleteQueue, Bind, Unbind>;
 
 enum class Outcome : std::uint8_t {
   kDone,       // created, removed, bound, unbound
   kUnchanged,  // it was so already: exists, is absent, is bound, is not bound
+  kReplaced,   // a Put: there was one, and it was changed
   kNoVhost,
+  kNoUser,
+  kQueueLimit,     // the vhost has as many queues as its limit allows
   kNoExchange,     // of a binding: the source
   kNoDestination,  // of a binding: the destination queue or exchange
   kInUse,          // exchange delete if-unused: it is the source of bindings

@@ -1,11 +1,16 @@
-// What the cluster knows about virtual hosts, exchanges, queues and bindings. Argument tables are
-// opaque here: the bytes of a field table's entries (broker/amqp/field_table.h reads them).
+// What the cluster knows: virtual hosts, users and what they may do, policies, parameters,
+// exchanges, queues and bindings. Argument tables are opaque here: the bytes of a field table's
+// entries (broker/amqp/field_table.h reads them).
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "broker/runtime/ids.h"
+#include "cluster/metadata/queue_options.h"
 
 namespace ringtail::cluster::metadata {
 
@@ -15,38 +20,113 @@ using runtime::ShardId;
 // The connection that owns an exclusive queue, unique in the node's life; 0: none.
 using ConnectionId = std::uint64_t;
 
+// A limit that is not set is none.
+struct VhostLimits {
+  std::optional<std::uint64_t> max_connections = {};
+  std::optional<std::uint64_t> max_queues = {};
+  bool operator==(const VhostLimits&) const = default;
+};
+
+struct VhostRecord {
+  std::string name = {};
+  std::string description = {};
+  std::vector<std::string> tags = {};
+  std::string default_queue_type = {};  // "classic", "quorum"; empty: not set
+  VhostLimits limits = {};
+};
+
+enum class PasswordHashing : std::uint8_t { kSha256, kSha512, kMd5 };
+
+struct UserLimits {
+  std::optional<std::uint64_t> max_connections = {};
+  std::optional<std::uint64_t> max_channels = {};
+  bool operator==(const UserLimits&) const = default;
+};
+
+struct UserRecord {
+  std::string name = {};
+  // 4 bytes of salt and the digest of salt and password, not encoded; empty: no login by password.
+  std::string password_hash = {};
+  PasswordHashing hashing = PasswordHashing::kSha256;
+  std::vector<std::string> tags = {};
+  UserLimits limits = {};
+};
+
+// What a user may do in a vhost: patterns (PCRE) that a resource's name is matched with. No record:
+// the user may not enter.
+struct PermissionRecord {
+  std::string vhost = {};
+  std::string user = {};
+  std::string configure = {};
+  std::string write = {};
+  std::string read = {};
+};
+
+// Patterns that routing keys of one topic exchange are matched with. No record: any key.
+struct TopicPermissionRecord {
+  std::string vhost = {};
+  std::string user = {};
+  std::string exchange = {};
+  std::string write = {};
+  std::string read = {};
+};
+
+enum class PolicyTarget : std::uint8_t { kAll, kQueues, kExchanges, kClassicQueues, kQuorumQueues };
+
+struct PolicyRecord {
+  std::string vhost = {};
+  std::string name = {};
+  bool of_operator = false;  // an operator policy; names of the two kinds are apart
+  std::string pattern = {};  // PCRE, of the names of queues and exchanges
+  PolicyTarget apply_to = PolicyTarget::kAll;
+  std::int32_t priority = 0;
+  PolicyDefinition definition = {};
+};
+
+// A runtime parameter. Policies and vhost limits, which RabbitMQ keeps among them, are records of
+// their own here. `vhost` and `component` are empty for a global parameter.
+struct ParameterRecord {
+  std::string component = {};
+  std::string vhost = {};
+  std::string name = {};
+  std::string value = {};  // JSON text
+};
+
 struct ExchangeRecord {
-  std::string vhost;
-  std::string name;
-  std::string type;
+  std::string vhost = {};
+  std::string name = {};
+  std::string type = {};
   bool durable = false;
   bool auto_delete = false;
   bool internal = false;
   bool predeclared = false;  // the default exchange and amq.*: never deleted
-  std::string arguments;
+  std::string arguments = {};
+  std::shared_ptr<const EffectivePolicy> policy = {};  // set by the store; null: none
 };
 
 struct QueueRecord {
   Qid qid;
   ShardId shard;  // where its master lives
-  std::string vhost;
-  std::string name;
+  std::string vhost = {};
+  std::string name = {};
   bool durable = false;
   bool auto_delete = false;
   ConnectionId exclusive_owner = 0;
-  std::string arguments;
+  std::string arguments = {};
+  QueueOptions options = {};  // the arguments decoded, by whoever declares the queue
+  std::shared_ptr<const EffectivePolicy> policy = {};  // set by the store; null: none
   bool exclusive() const { return exclusive_owner != 0; }
 };
 
 enum class DestinationKind : std::uint8_t { kQueue, kExchange };
 
 struct BindingRecord {
-  std::string vhost;
-  std::string source;  // an exchange
+  std::string vhost = {};
+  std::string source = {};  // an exchange
   DestinationKind kind = DestinationKind::kQueue;
-  std::string destination;
-  std::string routing_key;
-  std::string arguments;
+  std::string destination = {};
+  std::string routing_key = {};
+  std::string arguments = {};
   friend bool operator==(const BindingRecord&, const BindingRecord&) = default;
 };
 

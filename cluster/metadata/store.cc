@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "broker/runtime/check.h"
+#include "cluster/metadata/access_records.h"
 
 namespace ringtail::cluster::metadata {
 
@@ -103,6 +104,7 @@ struct BindingEqual {
 
 // The keys are the names in the records.
 struct Vhost {
+  std::shared_ptr<const VhostRecord> record;
   std::unordered_map<std::string_view, std::unique_ptr<ExchangeEntry>> exchanges;
   std::unordered_map<std::string_view, std::unique_ptr<QueueEntry>> queues;
 };
@@ -160,15 +162,18 @@ constexpr std::uint64_t kQidLimit = 1ULL << 62;
 }  // namespace
 
 struct Store::State {
-  State(std::uint16_t shards, std::uint64_t& store_version)
-      : queues_of_shard(shards, 0), version(store_version) {}
+  State(std::uint16_t shards, std::uint64_t& store_version, std::uint64_t& store_access_version)
+      : queues_of_shard(shards, 0), version(store_version), access_version(store_access_version) {}
 
   std::map<std::string, Vhost, std::less<>> vhosts;
   std::unordered_set<std::unique_ptr<Binding>, BindingHash, BindingEqual> bindings;
   std::vector<std::size_t> queues_of_shard;
   std::uint64_t next_id = 1;
   std::uint64_t next_qid = 1;
-  std::uint64_t& version;  // the store's
+  std::uint64_t& version;         // the store's
+  std::uint64_t& access_version;  // the store's
+  AccessRecords access;
+  RecordMap<std::tuple<std::string, bool, std::string>, PolicyRecord> policies;
   std::vector<Observer*> observers;
   std::vector<ExchangeEntry*> orphans;  // auto-delete exchanges that lost their last binding
   bool applying = false;
@@ -182,7 +187,23 @@ struct Store::State {
     return found == vhosts.end() ? nullptr : &found->second;
   }
 
-  CommandResult apply(const DeclareVhost& command);
+  CommandResult apply(const PutVhost& command);
+  CommandResult apply(const DeleteVhost& command);
+  CommandResult apply(const SetVhostLimits& command);
+  CommandResult apply(const DeleteUser& command);
+  CommandResult apply(const PutPolicy& command);
+  CommandResult apply(const DeletePolicy& command);
+  // Those that change nothing but the access records.
+  template <typename AccessCommand>
+  CommandResult apply(const AccessCommand& command) {
+    if constexpr (requires { command.record.vhost; }) {
+      if (!command.record.vhost.empty() && vhost(command.record.vhost) == nullptr) {
+        return {Outcome::kNoVhost, nullptr, nullptr};
+      }
+    }
+    return access_result(access.apply(command));
+  }
+  CommandResult access_result(Outcome outcome);
   CommandResult apply(const DeclareExchange& command);
   CommandResult apply(const DeleteExchange& command);
   CommandResult apply(const DeclareQueue& command);
@@ -190,7 +211,7 @@ struct Store::State {
   CommandResult apply(const Bind& command);
   CommandResult apply(const Unbind& command);
 
-  void create_vhost(const std::string& name);
+  void create_vhost(const VhostRecord& record);
   void create_exchange(Vhost& vhost, const ExchangeRecord& record);
   // Finds both ends of a binding; anything but kDone says which is missing.
   Outcome resolve(const BindingRecord& record, BindingKey& key);
@@ -200,9 +221,12 @@ struct Store::State {
   ShardId emptiest_shard() const;
 };
 
-Store::Store(std::uint16_t shards) : state_(std::make_unique<State>(shards, version_)) {
+Store::Store(std::uint16_t shards)
+    : state_(std::make_unique<State>(shards, version_, access_version_)) {
   RT_CHECK(shards > 0, "a node has at least one shard");
-  state_->create_vhost("/");
+  VhostRecord record;
+  record.name = "/";
+  state_->create_vhost(record);
 }
 
 Store::~Store() {
@@ -224,6 +248,26 @@ CommandResult Store::apply(const Command& command) {
 }
 
 bool Store::has_vhost(std::string_view vhost) const { return state_->vhost(vhost) != nullptr; }
+
+std::shared_ptr<const VhostRecord> Store::vhost(std::string_view name) const {
+  const Vhost* found = state_->vhost(name);
+  return found == nullptr ? nullptr : found->record;
+}
+
+std::shared_ptr<const UserRecord> Store::user(std::string_view name) const {
+  return state_->access.users.find(std::string(name));
+}
+
+std::shared_ptr<const PermissionRecord> Store::permission(std::string_view vhost,
+                                                          std::string_view user) const {
+  return state_->access.permissions.find({std::string(vhost), std::string(user)});
+}
+
+std::shared_ptr<const TopicPermissionRecord> Store::topic_permission(
+    std::string_view vhost, std::string_view user, std::string_view exchange) const {
+  return state_->access.topic_permissions.find(
+      {std::string(vhost), std::string(user), std::string(exchange)});
+}
 
 std::shared_ptr<const QueueRecord> Store::queue(std::string_view vhost,
                                                 std::string_view name) const {
@@ -249,6 +293,75 @@ void Store::for_each_queue(
   for (const QueueEntry* entry : queues) visit(entry->record);
 }
 
+void Store::for_each_vhost(
+    const std::function<void(const std::shared_ptr<const VhostRecord>&)>& visit) const {
+  for (const auto& [name, vhost] : state_->vhosts) visit(vhost.record);
+}
+
+void Store::for_each_user(
+    const std::function<void(const std::shared_ptr<const UserRecord>&)>& visit) const {
+  state_->access.users.for_each(visit);
+}
+
+void Store::for_each_permission(
+    const std::function<void(const std::shared_ptr<const PermissionRecord>&)>& visit) const {
+  state_->access.permissions.for_each(visit);
+}
+
+void Store::for_each_topic_permission(
+    const std::function<void(const std::shared_ptr<const TopicPermissionRecord>&)>& visit) const {
+  state_->access.topic_permissions.for_each(visit);
+}
+
+void Store::for_each_policy(
+    const std::function<void(const std::shared_ptr<const PolicyRecord>&)>& visit) const {
+  state_->policies.for_each(visit);
+}
+
+void Store::for_each_parameter(
+    const std::function<void(const std::shared_ptr<const ParameterRecord>&)>& visit) const {
+  state_->access.parameters.for_each(visit);
+}
+
+void Store::for_each_exchange(
+    std::string_view vhost,
+    const std::function<void(const std::shared_ptr<const ExchangeRecord>&)>& visit) const {
+  const Vhost* where = state_->vhost(vhost);
+  if (where == nullptr) return;
+  std::vector<const ExchangeEntry*> exchanges;
+  append_entries(where->exchanges, exchanges);
+  sort_by_creation(exchanges);
+  for (const ExchangeEntry* entry : exchanges) visit(entry->record);
+}
+
+void Store::for_each_queue_of(
+    std::string_view vhost,
+    const std::function<void(const std::shared_ptr<const QueueRecord>&)>& visit) const {
+  const Vhost* where = state_->vhost(vhost);
+  if (where == nullptr) return;
+  std::vector<const QueueEntry*> queues;
+  append_entries(where->queues, queues);
+  sort_by_creation(queues);
+  for (const QueueEntry* entry : queues) visit(entry->record);
+}
+
+void Store::for_each_binding(std::string_view vhost,
+                             const std::function<void(const BindingRecord&)>& visit) const {
+  const Vhost* where = state_->vhost(vhost);
+  if (where == nullptr) return;
+  std::vector<const ExchangeEntry*> exchanges;
+  append_entries(where->exchanges, exchanges);
+  sort_by_creation(exchanges);
+  for (const ExchangeEntry* entry : exchanges) {
+    for (const Binding& binding : entry->bindings_from) visit(record_of(binding));
+  }
+}
+
+std::size_t Store::queue_count(std::string_view vhost) const {
+  const Vhost* where = state_->vhost(vhost);
+  return where == nullptr ? 0 : where->queues.size();
+}
+
 void Store::add_observer(Observer& observer) {
   RT_CHECK(!state_->applying, "an observer was added in the middle of a change");
   std::vector<const ExchangeEntry*> exchanges;
@@ -262,10 +375,58 @@ void Store::add_observer(Observer& observer) {
   state_->observers.push_back(&observer);
 }
 
-CommandResult Store::State::apply(const DeclareVhost& command) {
-  if (vhost(command.name) != nullptr) return {Outcome::kUnchanged, nullptr, nullptr};
-  create_vhost(command.name);
-  return {};
+CommandResult Store::State::access_result(Outcome outcome) {
+  if (outcome == Outcome::kDone || outcome == Outcome::kReplaced) {
+    ++access_version;
+    for (Observer* observer : observers) observer->access_changed();
+  }
+  return {outcome, nullptr, nullptr};
+}
+
+CommandResult Store::State::apply(const PutVhost& command) {
+  Vhost* where = vhost(command.record.name);
+  if (where == nullptr) {
+    create_vhost(command.record);
+    return access_result(Outcome::kDone);
+  }
+  VhostRecord record = command.record;
+  record.limits = where->record->limits;
+  where->record = std::make_shared<const VhostRecord>(std::move(record));
+  return access_result(Outcome::kReplaced);
+}
+
+CommandResult Store::State::apply(const SetVhostLimits& command) {
+  Vhost* where = vhost(command.vhost);
+  if (where == nullptr) return {Outcome::kNoVhost, nullptr, nullptr};
+  VhostRecord record = *where->record;
+  record.limits = command.limits;
+  where->record = std::make_shared<const VhostRecord>(std::move(record));
+  return access_result(Outcome::kReplaced);
+}
+
+CommandResult Store::State::apply(const DeleteUser& command) {
+  const auto removed = access.remove_user(command.name);
+  if (removed == nullptr) return {Outcome::kNoUser, nullptr, nullptr};
+  const CommandResult result = access_result(Outcome::kDone);
+  for (Observer* observer : observers) observer->user_removed(*removed);
+  return result;
+}
+
+CommandResult Store::State::apply(const DeleteVhost&) {
+  return {Outcome::kNoVhost, nullptr, nullptr};
+}
+
+CommandResult Store::State::apply(const PutPolicy& command) {
+  if (vhost(command.record.vhost) == nullptr) return {Outcome::kNoVhost, nullptr, nullptr};
+  return {policies.put({command.record.vhost, command.record.of_operator, command.record.name},
+                       command.record),
+          nullptr, nullptr};
+}
+
+CommandResult Store::State::apply(const DeletePolicy& command) {
+  const bool removed =
+      policies.erase({command.vhost, command.of_operator, command.name}) != nullptr;
+  return {removed ? Outcome::kDone : Outcome::kUnchanged, nullptr, nullptr};
 }
 
 CommandResult Store::State::apply(const DeclareExchange& command) {
@@ -374,12 +535,13 @@ CommandResult Store::State::apply(const Unbind& command) {
   return {Outcome::kDone, nullptr, source == nullptr ? nullptr : source->record};
 }
 
-void Store::State::create_vhost(const std::string& name) {
+void Store::State::create_vhost(const VhostRecord& vhost_record) {
   ++version;
-  Vhost& where = vhosts[name];
+  Vhost& where = vhosts[vhost_record.name];
+  where.record = std::make_shared<const VhostRecord>(vhost_record);
   for (const Predeclared& known : kPredeclared) {
     ExchangeRecord record;
-    record.vhost = name;
+    record.vhost = vhost_record.name;
     record.name = known.name;
     record.type = known.type;
     record.durable = true;

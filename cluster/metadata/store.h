@@ -38,18 +38,49 @@ class Store final : public View {
   CommandResult apply(const Command& command);
 
   std::uint64_t version() const override { return version_; }
+  std::uint64_t access_version() const override { return access_version_; }
   bool has_vhost(std::string_view vhost) const override;
+  std::shared_ptr<const VhostRecord> vhost(std::string_view name) const override;
+  std::shared_ptr<const UserRecord> user(std::string_view name) const override;
+  std::shared_ptr<const PermissionRecord> permission(std::string_view vhost,
+                                                     std::string_view user) const override;
+  std::shared_ptr<const TopicPermissionRecord> topic_permission(
+      std::string_view vhost, std::string_view user, std::string_view exchange) const override;
   std::shared_ptr<const QueueRecord> queue(std::string_view vhost,
                                            std::string_view name) const override;
   std::shared_ptr<const ExchangeRecord> exchange(std::string_view vhost,
                                                  std::string_view name) const override;
   void for_each_queue(
       const std::function<void(const std::shared_ptr<const QueueRecord>&)>& visit) const override;
+  void for_each_vhost(
+      const std::function<void(const std::shared_ptr<const VhostRecord>&)>& visit) const override;
+  void for_each_user(
+      const std::function<void(const std::shared_ptr<const UserRecord>&)>& visit) const override;
+  void for_each_permission(
+      const std::function<void(const std::shared_ptr<const PermissionRecord>&)>& visit)
+      const override;
+  void for_each_topic_permission(
+      const std::function<void(const std::shared_ptr<const TopicPermissionRecord>&)>& visit)
+      const override;
+  void for_each_policy(
+      const std::function<void(const std::shared_ptr<const PolicyRecord>&)>& visit) const override;
+  void for_each_parameter(const std::function<void(const std::shared_ptr<const ParameterRecord>&)>&
+                              visit) const override;
+  void for_each_exchange(std::string_view vhost,
+                         const std::function<void(const std::shared_ptr<const ExchangeRecord>&)>&
+                             visit) const override;
+  void for_each_queue_of(
+      std::string_view vhost,
+      const std::function<void(const std::shared_ptr<const QueueRecord>&)>& visit) const override;
+  void for_each_binding(std::string_view vhost,
+                        const std::function<void(const BindingRecord&)>& visit) const override;
+  std::size_t queue_count(std::string_view vhost) const override;
   void add_observer(Observer& observer) override;
 
  private:
   struct State;
   std::uint64_t version_ = 0;
+  std::uint64_t access_version_ = 0;
   std::unique_ptr<State> state_;
 };
 

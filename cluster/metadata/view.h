@@ -21,6 +21,13 @@ class Observer {
   virtual void queue_removed(const QueueRecord&) {}
   virtual void binding_added(const BindingRecord&) {}
   virtual void binding_removed(const BindingRecord&) {}
+  // The record was replaced: its policy has changed.
+  virtual void exchange_changed(const std::shared_ptr<const ExchangeRecord>&) {}
+  virtual void queue_changed(const std::shared_ptr<const QueueRecord>&) {}
+  virtual void vhost_removed(const VhostRecord&) {}  // after all that was in it
+  virtual void user_removed(const UserRecord&) {}
+  // Users, permissions or vhosts are no longer what they were: what was concluded from them falls.
+  virtual void access_changed() {}
 };
 
 // Read-only; one per shard; used on that shard's thread. Lookups cost one hash of the name.
@@ -30,14 +37,47 @@ class View {
   // Grows with every applied change: what was computed from the view at one version holds while the
   // version stays.
   virtual std::uint64_t version() const = 0;
+  // Grows with every change of vhosts, users, permissions and topic permissions.
+  virtual std::uint64_t access_version() const = 0;
   virtual bool has_vhost(std::string_view vhost) const = 0;
   // Null when there is none.
+  virtual std::shared_ptr<const VhostRecord> vhost(std::string_view name) const = 0;
+  virtual std::shared_ptr<const UserRecord> user(std::string_view name) const = 0;
+  virtual std::shared_ptr<const PermissionRecord> permission(std::string_view vhost,
+                                                             std::string_view user) const = 0;
+  virtual std::shared_ptr<const TopicPermissionRecord> topic_permission(
+      std::string_view vhost, std::string_view user, std::string_view exchange) const = 0;
   virtual std::shared_ptr<const QueueRecord> queue(std::string_view vhost,
                                                    std::string_view name) const = 0;
   virtual std::shared_ptr<const ExchangeRecord> exchange(std::string_view vhost,
                                                          std::string_view name) const = 0;
   virtual void for_each_queue(
       const std::function<void(const std::shared_ptr<const QueueRecord>&)>& visit) const = 0;
+  // The rest is for listing: each in a fixed order (by name; queues, exchanges and bindings by
+  // age). The visitor may return early by its own means only; it must not change the view.
+  virtual void for_each_vhost(
+      const std::function<void(const std::shared_ptr<const VhostRecord>&)>& visit) const = 0;
+  virtual void for_each_user(
+      const std::function<void(const std::shared_ptr<const UserRecord>&)>& visit) const = 0;
+  virtual void for_each_permission(
+      const std::function<void(const std::shared_ptr<const PermissionRecord>&)>& visit) const = 0;
+  virtual void for_each_topic_permission(
+      const std::function<void(const std::shared_ptr<const TopicPermissionRecord>&)>& visit)
+      const = 0;
+  virtual void for_each_policy(
+      const std::function<void(const std::shared_ptr<const PolicyRecord>&)>& visit) const = 0;
+  virtual void for_each_parameter(
+      const std::function<void(const std::shared_ptr<const ParameterRecord>&)>& visit) const = 0;
+  virtual void for_each_exchange(
+      std::string_view vhost,
+      const std::function<void(const std::shared_ptr<const ExchangeRecord>&)>& visit) const = 0;
+  virtual void for_each_queue_of(
+      std::string_view vhost,
+      const std::function<void(const std::shared_ptr<const QueueRecord>&)>& visit) const = 0;
+  // The implied bindings of the default exchange are not among them.
+  virtual void for_each_binding(std::string_view vhost,
+                                const std::function<void(const BindingRecord&)>& visit) const = 0;
+  virtual std::size_t queue_count(std::string_view vhost) const = 0;
   // Tells the observer the present state first: exchanges and queues in the order of their
   // creation, then bindings. It must live as long as the replica applies changes.
   virtual void add_observer(Observer& observer) = 0;

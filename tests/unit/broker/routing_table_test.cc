@@ -37,7 +37,7 @@ TEST_CASE("the table knows exchanges by vhost and name, and four types") {
 TEST_CASE("the default exchange leads to the queue named by the key") {
   Routes routes;
   routes.queue("a");
-  routes.store.apply(cluster::metadata::DeclareVhost{"other"});
+  routes.store.apply(cluster::metadata::PutVhost{{.name = "other"}});
   routes.queue("elsewhere", "other");
   CHECK(routes.route("", "a") == Names{"a"});
   CHECK(routes.route("", "b") == Names{});
