@@ -28,20 +28,29 @@ Channel::Channel(Connection& connection, std::uint16_t number)
 
 Channel::~Channel() { end(); }
 
-void Channel::end() {
-  if (ended_) return;
+std::size_t Channel::end_with(const runtime::Address* notify, queue::RequestId request) {
+  if (ended_) return 0;
   flush_batches();
   stop_replies();
   ended_ = true;
+  std::size_t notices = 0;
   for (auto& [qid, link] : links_) {
     if (link->full) connection_.count_full_link(-1);
-    shard_.post(address_, link->address, std::make_unique<queue::ChannelGone>(qid));
+    auto gone = std::make_unique<queue::ChannelGone>(qid);
+    if (notify != nullptr && !link->idle()) {
+      gone->wants_notice = true;
+      gone->notify = *notify;
+      gone->request = request;
+      ++notices;
+    }
+    shard_.post(address_, link->address, std::move(gone));
   }
   connection_.count_pending(-static_cast<std::ptrdiff_t>(kept_frames_.size() - kept_at_));
   connection_.count_consumers(-static_cast<int>(consumers_.size()));
   kept_frames_.clear();
   on_answer_ = nullptr;
   shard_.remove(address_.actor);
+  return notices;
 }
 
 // --- frames -------------------------------------------------------------------------------------

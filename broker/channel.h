@@ -40,7 +40,12 @@ class Channel final : public runtime::Actor {
   void handle_frame(const amqp::Frame& frame);
 
   // The channel is over: tells every queue it used. No letter reaches it afterwards.
-  void end();
+  void end() { end_with(nullptr, 0); }
+  // The same; each queue that had something of it answers ChannelForgotten with this request to
+  // `notify`. Returns how many will.
+  std::size_t end_and_notify(const runtime::Address& notify, queue::RequestId request) {
+    return end_with(&notify, request);
+  }
 
   // Handles frames that were kept while an answer was awaited, or too much output was waiting.
   void handle_kept();
@@ -100,6 +105,7 @@ class Channel final : public runtime::Actor {
   using OnAnswer = std::function<void(runtime::Letter&)>;
 
   // --- channel.cc ---
+  std::size_t end_with(const runtime::Address* notify, queue::RequestId request);
   void handle_method(std::span<const std::uint8_t> payload);
   void dispatch(std::uint32_t key, std::span<const std::uint8_t> arguments);
   bool dispatch_exchange_or_queue(std::uint32_t key, std::span<const std::uint8_t> arguments);

@@ -191,10 +191,19 @@ void Connection::handle_closing_channel(std::map<std::uint16_t, Slot>::iterator 
   if (frame.type != amqp::FrameType::kMethod || frame.payload.size() < 4) return;
   switch (amqp::load_u32(frame.payload.data())) {
     case amqp::kMethodKey<amqp::ChannelClose>:
-      send(frame.channel, amqp::ChannelCloseOk{});
+      if (slot->second.farewell == 0) send(frame.channel, amqp::ChannelCloseOk{});
       break;
+    case amqp::kMethodKey<amqp::ChannelOpen>: {
+      // A client that does not wait for close-ok does not wait for what it stands for.
+      const std::uint64_t farewell = slot->second.farewell;
+      if (farewell == 0) break;
+      farewells_.erase(farewell);
+      close_channel_ok(frame.channel);
+      open_channel(frame);
+      break;
+    }
     case amqp::kMethodKey<amqp::ChannelCloseOk>:
-      channels_.erase(slot);
+      if (slot->second.farewell == 0) channels_.erase(slot);
       break;
     default:
       break;

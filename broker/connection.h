@@ -94,7 +94,8 @@ class Connection final : public runtime::StreamEvents, public runtime::Actor {
 
  private:
   struct Slot {
-    std::unique_ptr<Channel> channel;  // null: we sent channel.close and await close-ok
+    std::unique_ptr<Channel> channel;  // null: closed by us (close-ok awaited) or by the client
+    std::uint64_t farewell = 0;        // closed by the client: key of its farewell
   };
   struct ClientCapabilities {
     bool authentication_failure_close = false;
@@ -155,6 +156,9 @@ class Connection final : public runtime::StreamEvents, public runtime::Actor {
   void set_timer(std::uint64_t delay_ms, std::uint64_t repeat_ms, void (Connection::*fired)());
   void handshake_timed_out();
   void bury_channel(std::unique_ptr<Channel> channel);
+  std::size_t bury_channel(std::unique_ptr<Channel> channel, std::uint64_t farewell);
+  void channel_forgotten(std::uint64_t farewell);
+  void close_channel_ok(std::uint16_t number);
 
   BrokerShard& broker_shard_;
   runtime::Shard& shard_;
@@ -202,6 +206,14 @@ class Connection final : public runtime::StreamEvents, public runtime::Actor {
   int silent_ticks_ = 0;
 
   std::vector<std::shared_ptr<const cluster::metadata::QueueRecord>> exclusive_queues_;
+  // Channels closed by the client, by a number of ours: how many queues have still to take back
+  // what the channel had. Then close-ok goes, so that whoever hears it finds the messages there.
+  struct Farewell {
+    std::size_t notices_awaited = 0;
+    std::uint16_t channel = 0;  // 0: of a connection that is being closed
+  };
+  std::map<std::uint64_t, Farewell> farewells_;
+  std::uint64_t last_farewell_ = 0;
   std::size_t deletes_awaited_ = 0;
 };
 

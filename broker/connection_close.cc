@@ -35,23 +35,58 @@ void Connection::channel_closed(Channel& channel) {
   const std::uint16_t number = channel.number();
   const auto slot = channels_.find(number);
   RT_CHECK(slot != channels_.end(), "a channel closed that its connection does not know");
-  bury_channel(std::move(slot->second.channel));
-  channels_.erase(slot);
+  const std::uint64_t farewell = ++last_farewell_;
+  const std::size_t notices = bury_channel(std::move(slot->second.channel), farewell);
+  if (notices == 0) {
+    close_channel_ok(number);
+    return;
+  }
+  slot->second.farewell = farewell;
+  farewells_[farewell] = {notices, number};
+}
+
+void Connection::close_channel_ok(std::uint16_t number) {
+  channels_.erase(number);
   send(number, amqp::ChannelCloseOk{});
 }
 
-// The channel may be on the stack: it is destroyed later, but over now.
+void Connection::channel_forgotten(std::uint64_t farewell) {
+  const auto found = farewells_.find(farewell);
+  if (found == farewells_.end() || --found->second.notices_awaited > 0) return;
+  const std::uint16_t number = found->second.channel;
+  farewells_.erase(found);
+  if (number != 0) close_channel_ok(number);
+}
+
 void Connection::bury_channel(std::unique_ptr<Channel> channel) {
+  channel->end();
+  bury_channel(std::move(channel), 0);
+}
+
+// The channel may be on the stack: it is destroyed later, but over now. Returns the notices that
+// its queues will send.
+std::size_t Connection::bury_channel(std::unique_ptr<Channel> channel, std::uint64_t farewell) {
   if (last_channel_ == channel.get()) last_channel_ = nullptr;
   std::erase(credit_channels_, channel.get());
-  channel->end();
+  const std::size_t notices = channel->end_and_notify(address_, farewell);
   ended_channels_.push_back(std::move(channel));
   shard_.flush_batches_at_turn_end(bury_task_);
+  return notices;
 }
 
 void Connection::end_channels() {
+  const bool last_wish = state_ == ConnectionState::kDraining && !stream_closed_;
+  for (auto& [number, farewell] : farewells_) farewell.channel = 0;
+  if (!last_wish) farewells_.clear();
   for (auto& [number, slot] : channels_) {
-    if (slot.channel) bury_channel(std::move(slot.channel));
+    if (!slot.channel) continue;
+    if (!last_wish) {
+      bury_channel(std::move(slot.channel));
+      continue;
+    }
+    const std::uint64_t farewell = ++last_farewell_;
+    const std::size_t notices = bury_channel(std::move(slot.channel), farewell);
+    if (notices > 0) farewells_[farewell] = {notices, 0};
   }
   channels_.clear();
   full_links_ = 0;
@@ -80,9 +115,15 @@ void Connection::delete_exclusive_queues() {
 }
 
 void Connection::receive(runtime::LetterPtr letter) noexcept {
-  if (letter->kind != queue::kDeleteResult || deletes_awaited_ == 0) return;
-  if (--deletes_awaited_ > 0) return;
-  if (state_ == ConnectionState::kDraining) client_close_done();
+  if (letter->kind == queue::kChannelForgotten) {
+    channel_forgotten(runtime::letter_cast<queue::ChannelForgotten>(*letter).request);
+    if (state_ != ConnectionState::kDraining) return;
+  } else {
+    if (letter->kind != queue::kDeleteResult || deletes_awaited_ == 0) return;
+    --deletes_awaited_;
+  }
+  if (deletes_awaited_ > 0 || !farewells_.empty()) return;
+  if (state_ == ConnectionState::kDraining && !close_when_written_) client_close_done();
   end_if_done();
 }
 
@@ -116,7 +157,7 @@ void Connection::begin_client_close() {
   end_channels();
   delete_exclusive_queues();
   timer_->stop();
-  if (deletes_awaited_ == 0) client_close_done();
+  if (deletes_awaited_ == 0 && farewells_.empty()) client_close_done();
 }
 
 void Connection::client_close_done() {

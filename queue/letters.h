@@ -45,6 +45,7 @@ enum QueueLetterKind : runtime::LetterKind {
   kDeleteResult,
   kCancelled,
   kResumed,
+  kChannelForgotten,
 };
 
 // A consumer, for its queue: unique on its channel for the channel's life (the channel's counter,
@@ -167,6 +168,10 @@ struct Delete : QueueLetter {
 // requeued (marked redelivered), its publish numbers are forgotten.
 struct ChannelGone : QueueLetter {
   explicit ChannelGone(Qid queue) : QueueLetter(kChannelGone, queue) {}
+  // Answered by ChannelForgotten to `notify` (the channel itself hears nothing any more).
+  bool wants_notice = false;
+  runtime::Address notify;
+  RequestId request = 0;
 };
 
 // --- queue -> channel -------------------------------------------------------------------------
@@ -263,6 +268,13 @@ struct Cancelled : QueueLetter {
 struct Resumed : QueueLetter {
   explicit Resumed(Qid queue) : QueueLetter(kResumed, queue) {}
   ConsumerId consumer = 0;
+};
+
+// Everything that the channel had from this queue has gone back: whoever looks now finds it there.
+// Also from a queue that is gone.
+struct ChannelForgotten : QueueLetter {
+  explicit ChannelForgotten(Qid queue) : QueueLetter(kChannelForgotten, queue) {}
+  RequestId request = 0;
 };
 
 }  // namespace ringtail::queue

@@ -77,6 +77,7 @@ void QueueProcess::receive(LetterPtr letter) noexcept {
     case kDeleteResult:
     case kCancelled:
     case kResumed:
+    case kChannelForgotten:
       break;
   }
   RT_CHECK(false, "a letter that no queue receives");
@@ -255,8 +256,15 @@ void QueueProcess::on_credit(const Credit& letter) {
 }
 
 void QueueProcess::on_channel_gone(const ChannelGone& letter) {
-  ChannelLink* link = find_link(letter.from);
-  if (link == nullptr) return;
+  if (ChannelLink* link = find_link(letter.from)) forget(*link);
+  if (!letter.wants_notice) return;
+  auto notice = std::make_unique<ChannelForgotten>(qid_);
+  notice->request = letter.request;
+  shard_.post(address_, letter.notify, std::move(notice));
+}
+
+void QueueProcess::forget(ChannelLink& going) {
+  ChannelLink* link = &going;
   bool had_consumers = false;
   for (auto& [id, consumer] : link->consumers) {
     if (consumer->cancelled()) continue;
@@ -270,7 +278,7 @@ void QueueProcess::on_channel_gone(const ChannelGone& letter) {
   }
   if (link->is_linked()) unflushed_.erase(unflushed_.iterator_to(*link));
   if (last_link_ == link) last_link_ = nullptr;
-  links_.erase(letter.from);
+  links_.erase(Address(link->address));
   if (had_consumers) consumer_left();
   settled();
 }

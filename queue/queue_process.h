@@ -108,6 +108,8 @@ class QueueProcess final : public runtime::Actor, private runtime::TurnTask {
   // What is kept of a channel: null when there is nothing, or made now.
   ChannelLink* find_link(const runtime::Address& channel);
   ChannelLink& link_of(const runtime::Address& channel);
+  // The channel has ended.
+  void forget(ChannelLink& going);
   void mark_unflushed(ChannelLink& link);
   void flush(ChannelLink& link);
   // Posts an answer behind everything that was gathered for the channel.

@@ -58,6 +58,7 @@ runtime::LetterPtr answer_of_missing(const runtime::Letter& letter) {
     case kDeleteResult:
     case kCancelled:
     case kResumed:
+    case kChannelForgotten:
       break;
   }
   return nullptr;
@@ -80,10 +81,18 @@ QueueProcess* QueueRegistry::find(Qid qid) {
 }
 
 void QueueRegistry::receive(runtime::LetterPtr letter) noexcept {
-  runtime::LetterPtr answer = answer_of_missing(*letter);
-  if (answer == nullptr) return;
   const Qid qid = static_cast<const QueueLetter&>(*letter).qid;
   const runtime::Address queue{shard_.node(), shard_.id(), runtime::ActorId{qid.value}};
+  if (letter->kind == kChannelGone) {
+    const auto& gone = letter_cast<ChannelGone>(*letter);
+    if (!gone.wants_notice) return;
+    auto notice = std::make_unique<ChannelForgotten>(qid);
+    notice->request = gone.request;
+    shard_.post(queue, gone.notify, std::move(notice));
+    return;
+  }
+  runtime::LetterPtr answer = answer_of_missing(*letter);
+  if (answer == nullptr) return;
   shard_.post(queue, letter->from, std::move(answer));
 }
 

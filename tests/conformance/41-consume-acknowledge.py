@@ -178,6 +178,39 @@ def a_closed_channel_and_a_lost_connection_requeue():
     equal(left(conn, queue), [0, 1, 2, 3, 4, 5], 'queue')
 
 
+@case(only='ringtail')  # 3.10.8 closes first and gives back later
+def who_hears_close_ok_finds_the_messages_back():
+    """Also on another connection, which another thread of the broker may serve."""
+    watcher = connect()
+    queue = watcher.queue(1, durable=False)
+    for n in range(40):
+        watcher.publish(1, '', queue, str(n))
+    watcher.fence(1, queue)
+    for _ in range(60):
+        loser = connect()
+        get(loser, queue, 40)
+        loser.rpc(1, 'channel.close', reply_code=200)
+        equal(watcher.rpc(1, 'queue.declare', queue=queue, passive=True).message_count, 40,
+              'messages after channel.close-ok')
+        loser.open_channel(1)
+        get(loser, queue, 40)
+        loser.close()
+        equal(watcher.rpc(1, 'queue.declare', queue=queue, passive=True).message_count, 40,
+              'messages after connection.close-ok')
+
+
+@case(only='ringtail')
+def a_channel_opened_without_waiting_for_close_ok():
+    conn = connect()
+    queue = filled(conn, 3)
+    get(conn, queue, 3)
+    conn.method(1, 'channel.close', reply_code=200)
+    conn.method(1, 'channel.open')
+    conn.expect('channel.close-ok', 1)
+    conn.expect('channel.open-ok', 1)
+    equal(conn.drain(1, queue), [b'0', b'1', b'2'], 'queue')
+
+
 @case
 def a_requeued_message_may_go_to_another_consumer():
     conn = connect(channels=3)
