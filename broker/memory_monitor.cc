@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "broker/broker_shard.h"
+#include "broker/runtime/allocator.h"
 #include "broker/runtime/log.h"
 #include "broker/runtime/memory_gauge.h"
 
@@ -45,6 +46,7 @@ void MemoryMonitor::check() {
 }
 
 void MemoryMonitor::trim(std::uint64_t used) {
+  if (trimming_checks_ > 0 && --trimming_checks_ == 0) runtime::set_release_at_once(false);
   peak_ = std::max(peak_, used);
   const bool quiet =
       used <= last_used_ + runtime::kTrimBytes / 8 && last_used_ <= used + runtime::kTrimBytes / 8;
@@ -52,6 +54,10 @@ void MemoryMonitor::trim(std::uint64_t used) {
   quiet_checks_ = quiet ? quiet_checks_ + 1 : 0;
   if (peak_ < used + runtime::kTrimBytes || quiet_checks_ < runtime::kTrimQuietChecks) return;
   peak_ = used;
+  // The switch is the whole process's: were it each shard's to set and to put back, one would put
+  // it back while another releases.
+  runtime::set_release_at_once(true);
+  trimming_checks_ = runtime::kTrimChecks;
   post_to_all([] { return std::make_unique<TrimMemory>(); });
 }
 

@@ -33,6 +33,7 @@ class MemoryMonitor {
   std::uint64_t peak_ = 0;  // since the last trim
   std::uint64_t last_used_ = 0;
   int quiet_checks_ = 0;
+  int trimming_checks_ = 0;  // checks until the shards have certainly trimmed; 0: they have
   std::unique_ptr<runtime::Timer> timer_;
 };
 

@@ -8,14 +8,18 @@
 
 namespace ringtail::runtime {
 
+void set_release_at_once([[maybe_unused]] bool at_once) {
+#ifdef RINGTAIL_MIMALLOC
+  // Pages are given back some time after they were freed, by the next operation that passes; at 0
+  // that time has come for all of them.
+  static const long ordinary = mi_option_get(mi_option_decommit_delay);
+  mi_option_set(mi_option_decommit_delay, at_once ? 0 : ordinary);
+#endif
+}
+
 void release_free_memory() {
 #ifdef RINGTAIL_MIMALLOC
-  // Pages are given back some time after they were freed, by the next operation that passes; here
-  // that time has come for all of them.
-  const long delay = mi_option_get(mi_option_decommit_delay);
-  mi_option_set(mi_option_decommit_delay, 0);
   mi_collect(true);
-  mi_option_set(mi_option_decommit_delay, delay);
 #else
   malloc_trim(0);
 #endif
