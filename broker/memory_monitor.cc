@@ -46,19 +46,37 @@ void MemoryMonitor::check() {
 }
 
 void MemoryMonitor::trim(std::uint64_t used) {
-  if (trimming_checks_ > 0 && --trimming_checks_ == 0) runtime::set_release_at_once(false);
   peak_ = std::max(peak_, used);
-  const bool quiet =
-      used <= last_used_ + runtime::kTrimBytes / 8 && last_used_ <= used + runtime::kTrimBytes / 8;
+  const bool quiet = used <= last_used_ + runtime::kTrimQuietBytes &&
+                     last_used_ <= used + runtime::kTrimQuietBytes;
   last_used_ = used;
   quiet_checks_ = quiet ? quiet_checks_ + 1 : 0;
-  if (peak_ < used + runtime::kTrimBytes || quiet_checks_ < runtime::kTrimQuietChecks) return;
+  if (trimming_) {
+    trim_next();
+    return;
+  }
+  // Much has gone, or most of what there was: the rest of a queue that is freed slowly, say.
+  const bool much = peak_ >= used + runtime::kTrimBytes;
+  const bool most = peak_ >= used + runtime::kTrimBytes / 8 && used < peak_ / 2;
+  if ((!much && !most) || quiet_checks_ < runtime::kTrimQuietChecks) return;
   peak_ = used;
-  // The switch is the whole process's: were it each shard's to set and to put back, one would put
-  // it back while another releases.
+  trimming_ = true;
+  next_to_trim_ = 0;
   runtime::set_release_at_once(true);
-  trimming_checks_ = runtime::kTrimChecks;
-  post_to_all([] { return std::make_unique<TrimMemory>(); });
+  trim_next();
+}
+
+// One shard a check, so that they do not stop all at once.
+void MemoryMonitor::trim_next() {
+  if (next_to_trim_ == shards_) {
+    trimming_ = false;
+    runtime::set_release_at_once(false);
+    return;
+  }
+  runtime::Shard& here = broker_shard_.shard();
+  here.post(BrokerShard::address_of(here.node(), here.id()),
+            BrokerShard::address_of(here.node(), runtime::ShardId{next_to_trim_++}),
+            std::make_unique<TrimMemory>());
 }
 
 void MemoryMonitor::tell_shards(bool alarm) {

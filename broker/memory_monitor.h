@@ -28,12 +28,14 @@ class MemoryMonitor {
   void post_to_all(MakeLetter make_letter);
   // Gives memory back to the kernel when much was freed and it has been quiet since.
   void trim(std::uint64_t used);
+  void trim_next();
 
   bool alarm_ = false;
   std::uint64_t peak_ = 0;  // since the last trim
   std::uint64_t last_used_ = 0;
   int quiet_checks_ = 0;
-  int trimming_checks_ = 0;  // checks until the shards have certainly trimmed; 0: they have
+  bool trimming_ = false;
+  std::uint16_t next_to_trim_ = 0;
   std::unique_ptr<runtime::Timer> timer_;
 };
 

@@ -67,7 +67,8 @@ inline constexpr std::uint64_t kShutDownTimeoutMs = 3000;
 // checks: not in the middle of work.
 inline constexpr std::uint64_t kTrimBytes = 32 * 1024 * 1024;
 inline constexpr int kTrimQuietChecks = 4;
-inline constexpr int kTrimChecks = 20;  // that shards are given to trim
+inline constexpr std::uint64_t kTrimQuietBytes = 1024 * 1024;  // a smaller change is none
+inline constexpr int kTrimChecks = 20;                         // that shards are given to trim
 // How often the counted memory is compared with the watermark.
 inline constexpr std::uint64_t kMemoryCheckMs = 50;
 
