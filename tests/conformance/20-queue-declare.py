@@ -249,9 +249,9 @@ def an_exclusive_queue_is_its_connections_own():
                          ('queue.bind', {'exchange': 'amq.direct'}), ('basic.consume', {}),
                          ('queue.purge', {}), ('queue.delete', {})):
         refuse(stranger, 405, locked(queue), name, queue=queue, **fields)
+    stranger.rpc(1, 'confirm.select')
     stranger.publish(1, '', queue, 'anyone may publish', mandatory=True)
-    stranger.rpc(1, 'basic.qos')
-    conn.fence(1, queue)
+    stranger.expect('basic.ack', 1)
     equal(conn.drain(1, queue), [b'anyone may publish'], 'queue')
 
 
