@@ -78,6 +78,15 @@ std::uint64_t BrokerShard::next_connection_id() {
   return (std::uint64_t{shard_.id().value} << kConnectionShardShift) | next_connection_++;
 }
 
+void BrokerShard::for_each_connection(const std::function<void(Connection&)>& visit) {
+  for (auto& [id, connection] : connections_) visit(*connection);
+}
+
+Connection* BrokerShard::connection(std::uint64_t id) {
+  const auto found = connections_.find(id);
+  return found == connections_.end() ? nullptr : found->second.get();
+}
+
 // --- exclusive queues
 // -----------------------------------------------------------------------------
 

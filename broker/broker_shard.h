@@ -102,6 +102,11 @@ class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
   }
   void remove_reply_consumer(const std::string& name) { reply_consumers_.erase(name); }
 
+  // For listings: the connections of this shard by age. `visit` must not end one.
+  void for_each_connection(const std::function<void(Connection&)>& visit);
+  // Null when there is none of that id on this shard.
+  Connection* connection(std::uint64_t id);
+
   // The connection has ended for good; destroys it at the end of the turn.
   void connection_ended(Connection& connection);
 

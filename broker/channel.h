@@ -35,6 +35,7 @@ class Channel final : public runtime::Actor {
   ~Channel() override;
 
   std::uint16_t number() const { return number_; }
+  ChannelInfo info() const;
 
   // A frame for this channel. May end the channel (through Connection::channel_failed).
   void handle_frame(const amqp::Frame& frame);
@@ -64,6 +65,9 @@ class Channel final : public runtime::Actor {
     std::string tag;
     QueueLink* link = nullptr;
     bool no_ack = false;
+    bool exclusive = false;
+    std::uint32_t prefetch = 0;
+    std::string arguments;  // as the client gave them, for listings
     std::uint64_t written_messages = 0;
     std::uint64_t written_bytes = 0;  // of Message::footprint()
     std::uint64_t reported_messages = 0;

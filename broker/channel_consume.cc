@@ -70,6 +70,9 @@ void Channel::consume_from(const std::shared_ptr<const QueueRecord>& record,
   consumer->tag = tag;
   consumer->link = &link_to(record);
   consumer->no_ack = method.no_ack;
+  consumer->exclusive = method.exclusive;
+  consumer->prefetch = prefetch_;
+  consumer->arguments = runtime::as_text(method.arguments);
   ++consumer->link->consumers;
   connection_.count_consumers(1);
 

@@ -27,6 +27,7 @@ Connection::Connection(BrokerShard& broker_shard, std::unique_ptr<runtime::Strea
       stream_(std::move(stream)),
       address_(shard_.add(*this)),
       id_(broker_shard.next_connection_id()),
+      connected_at_ms_(shard_.env().clock().wall_ms()),
       frame_max_(broker_shard.config().frame_max),
       channel_max_(broker_shard.config().channel_max) {}
 
@@ -53,6 +54,8 @@ void Connection::transition(ConnectionState to) {
 
 void Connection::on_read(std::span<std::uint8_t> data) noexcept {
   received_since_tick_ = true;
+  recv_octets_ += data.size();
+  ++recv_count_;
   broker_shard_.look_at_memory();
   if (leftover_.size() > runtime::kReadHeadroom) {
     // A method or header frame larger than the headroom (frame_max above the default).
@@ -294,6 +297,8 @@ void Connection::write_output() {
   if (writing_ == 0 && !out_.empty()) {
     const std::size_t size = out_.size();
     sent_since_tick_ = true;
+    send_octets_ += size;
+    ++send_count_;
     writing_ = stream_->write(out_) ? 0 : size;
   }
   output_written();

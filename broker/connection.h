@@ -22,6 +22,7 @@
 #include "broker/amqp/methods.h"
 #include "broker/amqp/reply_codes.h"
 #include "broker/broker_shard.h"
+#include "broker/connection_info.h"
 #include "broker/connection_state.h"
 #include "broker/runtime/net.h"
 #include "broker/runtime/shard.h"
@@ -39,8 +40,18 @@ class Connection final : public runtime::StreamEvents, public runtime::Actor {
   // The node is stopping: connection.close 320, or an end without words before the handshake is
   // done.
   void shut_down();
+  // connection.close 320 with this text on behalf of an operator (or what he removed); other
+  // connections go on. Before the handshake has got that far: an end without words.
+  void close_forced(const std::string& text);
   // The memory alarm went on or off.
   void memory_alarm_changed();
+
+  // --- for listings ---
+  ConnectionInfo info() const;
+  // In the order of their numbers.
+  std::vector<ChannelInfo> channel_infos() const;
+  // "peer:port -> host:port".
+  std::string name() const;
 
   // --- for its channels ---
   BrokerShard& broker_shard() { return broker_shard_; }
@@ -116,6 +127,7 @@ class Connection final : public runtime::StreamEvents, public runtime::Actor {
   };
 
   void transition(ConnectionState to);
+  const char* state_name() const;
   void parse(std::span<const std::uint8_t> input);
   bool take_protocol_header(std::span<const std::uint8_t>& input);
   void handle_frame(const amqp::Frame& frame);
@@ -184,6 +196,14 @@ class Connection final : public runtime::StreamEvents, public runtime::Actor {
   BuryTask bury_task_{*this};
   bool close_when_written_ = false;
   std::vector<Channel*> credit_channels_;
+
+  const std::uint64_t connected_at_ms_;
+  std::string auth_mechanism_;
+  std::string client_properties_;
+  std::uint64_t recv_octets_ = 0;
+  std::uint64_t recv_count_ = 0;
+  std::uint64_t send_octets_ = 0;
+  std::uint64_t send_count_ = 0;
 
   std::string user_;
   std::string vhost_;

@@ -1,6 +1,7 @@
 // How a connection ends: by the client, by an error, by the node, by the network.
 #include <algorithm>
 
+#include "broker/amqp/errors.h"
 #include "broker/channel.h"
 #include "broker/connection.h"
 #include "broker/runtime/log.h"
@@ -167,13 +168,16 @@ void Connection::client_close_done() {
 }
 
 void Connection::shut_down() {
+  close_forced("broker forced connection closure with reason 'shutdown'");
+}
+
+void Connection::close_forced(const std::string& text) {
   if (state_ >= ConnectionState::kClosing) return;
   if (state_ < ConnectionState::kAwaitOpen) {
     close_stream();
     return;
   }
-  fail({amqp::ReplyCode::kConnectionForced,
-        "broker forced connection closure with reason 'shutdown'"});
+  fail(amqp::connection_forced(text));
 }
 
 void Connection::close_stream() {

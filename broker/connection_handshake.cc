@@ -180,6 +180,8 @@ void Connection::handle_start_ok(const amqp::ConnectionStartOk& method) {
       return;
   }
   user_ = result.user;
+  auth_mechanism_ = method.mechanism;
+  client_properties_ = runtime::as_text(method.client_properties);
   transition(ConnectionState::kAwaitTuneOk);
   const runtime::Config& config = broker_shard_.config();
   send(0, amqp::ConnectionTune{.channel_max = config.channel_max,

@@ -6,10 +6,11 @@
 namespace ringtail::broker {
 
 enum class ConnectionState : std::uint8_t {
-  kAwaitHeader,   // for "AMQP" 0 0 9 1
-  kAwaitStartOk,  // connection.start sent
-  kAwaitTuneOk,   // connection.tune sent
-  kAwaitOpen,     // tuned
+  kAwaitHeader,     // for "AMQP" 0 0 9 1
+  kAwaitStartOk,    // connection.start sent
+  kAwaitTuneOk,     // connection.tune sent
+  kAwaitOpen,       // tuned
+  kAwaitAdmission,  // connection.open came; the connection registry is asked
   kOpen,
   kClosing,   // we sent connection.close: only close-ok matters
   kDraining,  // the client sent connection.close: channels and exclusive queues go, then close-ok
@@ -28,6 +29,9 @@ constexpr bool may_move(ConnectionState from, ConnectionState to) {
     case S::kAwaitTuneOk:
       return to == S::kAwaitOpen || to == S::kRefusing || to == S::kClosing;
     case S::kAwaitOpen:
+      return to == S::kAwaitAdmission || to == S::kRefusing || to == S::kClosing ||
+             to == S::kDraining;
+    case S::kAwaitAdmission:
       return to == S::kOpen || to == S::kRefusing || to == S::kClosing || to == S::kDraining;
     case S::kOpen:
       return to == S::kClosing || to == S::kDraining;
