@@ -1,9 +1,12 @@
 #include "broker/broker_shard.h"
 
+#include <fmt/format.h>
+
 #include <array>
 
 #include "broker/channel.h"
 #include "broker/connection.h"
+#include "broker/default_user.h"
 #include "broker/direct_reply.h"
 #include "broker/runtime/allocator.h"
 #include "broker/runtime/log.h"
@@ -45,6 +48,7 @@ BrokerShard::BrokerShard(runtime::Shard& shard, const runtime::Config& config, s
       metadata_(shard, shards),
       store_(metadata_.store()),
       routes_(metadata_.store()),
+      access_(metadata_.store()),
       queues_(shard, metadata_.store(),
               [this](std::shared_ptr<const QueueRecord> record, std::function<void()> done) {
                 propose(DeleteQueue{record->vhost, record->name, record->qid},
@@ -52,12 +56,17 @@ BrokerShard::BrokerShard(runtime::Shard& shard, const runtime::Config& config, s
               }),
       shards_(shards) {
   shard_.add(kBrokerShardActor, *this);
+  seed_default_user(metadata_.store(), config);
   metadata_.store().add_observer(*this);
+  if (shard.id().value == 0) {
+    registry_ = std::make_unique<ConnectionRegistry>(shard, config, metadata_.store());
+  }
 }
 
 BrokerShard::~BrokerShard() {
   connections_.clear();
   ended_.clear();
+  registry_.reset();
   shard_.remove(kBrokerShardActor);
 }
 
@@ -76,6 +85,49 @@ void BrokerShard::propose(Command command, std::function<void(const CommandResul
 
 std::uint64_t BrokerShard::next_connection_id() {
   return (std::uint64_t{shard_.id().value} << kConnectionShardShift) | next_connection_++;
+}
+
+// --- connections ---------------------------------------------------------------------------------
+
+void BrokerShard::channels_changed(Connection& connection) {
+  channels_changed_.push_back(connection.id());
+  shard_.flush_batches_at_turn_end(channel_count_task_);
+}
+
+void BrokerShard::report_channels() {
+  auto letter = std::make_unique<ChannelCounts>();
+  letter->counts.reserve(channels_changed_.size());
+  for (const std::uint64_t id : channels_changed_) {
+    if (Connection* changed = connection(id)) {
+      letter->counts.push_back({id, changed->report_channel_count()});
+    }
+  }
+  channels_changed_.clear();
+  shard_.post(address_of(shard_.node(), shard_.id()), ConnectionRegistry::address(shard_.node()),
+              std::move(letter));
+}
+
+bool BrokerShard::hold_refusal() {
+  if (refusals_held_ >= runtime::kRefusalsHeldMax) return false;
+  ++refusals_held_;
+  return true;
+}
+
+void BrokerShard::close_connections(const std::function<bool(const Connection&)>& which,
+                                    const std::string& text) {
+  for (auto& [id, connection] : connections_) {
+    if (which(*connection)) connection->close_forced(text);
+  }
+}
+
+void BrokerShard::vhost_removed(const cluster::metadata::VhostRecord& record) {
+  close_connections([&](const Connection& one) { return one.vhost() == record.name; },
+                    fmt::format("vhost '{}' is deleted", record.name));
+}
+
+void BrokerShard::user_removed(const cluster::metadata::UserRecord& record) {
+  close_connections([&](const Connection& one) { return one.user() == record.name; },
+                    fmt::format("user '{}' is deleted", record.name));
 }
 
 void BrokerShard::for_each_connection(const std::function<void(Connection&)>& visit) {

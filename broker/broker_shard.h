@@ -11,6 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "broker/access_control.h"
+#include "broker/connection_registry.h"
 #include "broker/routing/route_table.h"
 #include "broker/runtime/config.h"
 #include "broker/runtime/letter.h"
@@ -73,6 +75,7 @@ class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
   const runtime::Config& config() const { return config_; }
   const cluster::metadata::Store& view() const { return store_; }
   RouteTable& routes() { return routes_; }
+  AccessControl& access() { return access_; }
   queue::QueueRegistry& queues() { return queues_; }
   std::uint16_t shards() const { return shards_; }
   // Before input is taken: above the watermark this shard has the alarm at once, whatever the
@@ -86,6 +89,7 @@ class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
     check_memory_ = std::move(check);
   }
   bool memory_alarm() const { return memory_alarm_; }
+  bool shutting_down() const { return shutting_down_; }
 
   // A change of the metadata on behalf of nobody's channel; `done` runs when every shard has it.
   void propose(cluster::metadata::Command command,
@@ -107,6 +111,16 @@ class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
   // Null when there is none of that id on this shard.
   Connection* connection(std::uint64_t id);
 
+  // The connection has another number of channels than before: the registry hears it at the turn's
+  // end.
+  void channels_changed(Connection& connection);
+  // A failed login waits for its answer. False: too many do on this shard, answer at once. Every
+  // true is given back with refusal_over().
+  bool hold_refusal();
+  void refusal_over() { --refusals_held_; }
+  // On shard 0: who is connected; null on the others.
+  const ConnectionRegistry* registry() const { return registry_.get(); }
+
   // The connection has ended for good; destroys it at the end of the turn.
   void connection_ended(Connection& connection);
 
@@ -122,8 +136,14 @@ class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
   // being declared is removed.
   void queue_added(const std::shared_ptr<const cluster::metadata::QueueRecord>& record) override;
   void queue_removed(const cluster::metadata::QueueRecord& record) override;
+  // Connections of what is gone are closed; RabbitMQ's texts.
+  void vhost_removed(const cluster::metadata::VhostRecord& record) override;
+  void user_removed(const cluster::metadata::UserRecord& record) override;
 
  private:
+  void close_connections(const std::function<bool(const Connection&)>& which,
+                         const std::string& text);
+  void report_channels();
   Connection* exclusive_owner(const cluster::metadata::QueueRecord& record);
   void raise_memory_alarm();
   void pass_reply(runtime::LetterPtr letter);
@@ -140,11 +160,22 @@ class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
     BrokerShard& owner;
   };
 
+  struct ChannelCountTask : runtime::TurnTask {
+    explicit ChannelCountTask(BrokerShard& broker_shard) : owner(broker_shard) {}
+    void turn_end() noexcept override { owner.report_channels(); }
+    BrokerShard& owner;
+  };
+
   runtime::Shard& shard_;
   const runtime::Config& config_;
   cluster::metadata::Service metadata_;
   cluster::metadata::Store& store_;
   RouteTable routes_;
+  AccessControl access_;
+  std::unique_ptr<ConnectionRegistry> registry_;  // on shard 0
+  std::vector<std::uint64_t> channels_changed_;   // connections, in this turn
+  ChannelCountTask channel_count_task_{*this};
+  std::size_t refusals_held_ = 0;
   queue::QueueRegistry queues_;
   bool memory_alarm_ = false;
   bool shutting_down_ = false;

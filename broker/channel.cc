@@ -4,6 +4,7 @@
 
 #include "broker/amqp/utf8.h"
 #include "broker/amqp/wire.h"
+#include "broker/connection_registry.h"
 #include "broker/direct_reply.h"
 
 namespace ringtail::broker {
@@ -51,6 +52,26 @@ std::size_t Channel::end_with(const runtime::Address* notify, queue::RequestId r
   on_answer_ = nullptr;
   shard_.remove(address_.actor);
   return notices;
+}
+
+void Channel::open(bool ask, std::uint32_t channels) {
+  if (!ask) {
+    reply(amqp::ChannelOpenOk{});
+    return;
+  }
+  auto letter = std::make_unique<AdmitChannel>();
+  letter->request = next_request_++;
+  letter->connection = connection_.id();
+  letter->channels = channels;
+  await(letter->request, [this](runtime::Letter& answer) {
+    const auto& verdict = runtime::letter_cast<ChannelAdmitted>(answer);
+    if (verdict.admission == Admission::kYes) {
+      reply(amqp::ChannelOpenOk{});
+    } else if (verdict.admission == Admission::kUserFull) {
+      connection_.fail(amqp::user_channel_limit(connection_.user(), verdict.limit));
+    }
+  });
+  shard_.post(address_, ConnectionRegistry::address(shard_.node()), std::move(letter));
 }
 
 // --- frames -------------------------------------------------------------------------------------
@@ -336,6 +357,8 @@ void Channel::receive(runtime::LetterPtr letter) noexcept {
       return answered(letter_cast<queue::Inspected>(*letter).request, *letter);
     case queue::kDeleteResult:
       return answered(letter_cast<queue::DeleteResult>(*letter).request, *letter);
+    case kChannelAdmitted:
+      return answered(letter_cast<ChannelAdmitted>(*letter).request, *letter);
     case cluster::metadata::kProposed:
       return answered(letter_cast<cluster::metadata::Proposed>(*letter).request, *letter);
     default:

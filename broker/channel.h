@@ -1,5 +1,6 @@
-// One AMQP channel. Dispatches its methods to four jobs, a file each: channel_publish.cc,
-// channel_consume.cc, channel_declare.cc, channel_tx.cc.
+// One AMQP channel. Dispatches its methods to its jobs, a file each: channel_publish.cc,
+// channel_consume.cc, channel_declare.cc, channel_bind.cc, channel_tx.cc, and channel_access.cc for
+// what its user may do.
 //
 // Owned by its connection, on its shard. An actor: queues and the metadata owner answer it by
 // letter. While it awaits an answer that its client's next method may depend on, later frames of
@@ -15,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "broker/access_control.h"
 #include "broker/amqp/content_header.h"
 #include "broker/amqp/errors.h"
 #include "broker/amqp/frame_reader.h"
@@ -47,6 +49,10 @@ class Channel final : public runtime::Actor {
   std::size_t end_and_notify(const runtime::Address& notify, queue::RequestId request) {
     return end_with(&notify, request);
   }
+
+  // Answers channel.open. `ask`: the user's channels are limited, and the connection registry is
+  // asked first; `channels` is how many its connection has with this one.
+  void open(bool ask, std::uint32_t channels);
 
   // Handles frames that were kept while an answer was awaited, or too much output was waiting.
   void handle_kept();
@@ -93,6 +99,12 @@ class Channel final : public runtime::Actor {
       return {reinterpret_cast<const char*>(route.data()) + exchange_size + 2,
               static_cast<std::size_t>(route_size - exchange_size - 2)};
     }
+  };
+
+  // An exchange that the user may publish to.
+  struct PublishGrant {
+    std::string exchange;
+    const NamePattern* topic = nullptr;  // if it is a topic exchange its routing keys must match
   };
 
   // What a publish in a transaction, or an ack in one, leaves to be done at tx.commit.
@@ -148,6 +160,7 @@ class Channel final : public runtime::Actor {
   void publish_complete();
   bool check_properties(const amqp::PropertyTraits& traits, queue::Message::Traits& own);
   bool take_further_keys(std::span<const std::uint8_t> headers);
+  void fail_publish(amqp::AmqpError error);
   bool find_targets(const queue::Message& message, const std::vector<std::string>& further_keys,
                     bool must_exist);
   void distribute(const queue::MessageRef& message, bool mandatory);
@@ -166,8 +179,8 @@ class Channel final : public runtime::Actor {
   void consume_from(const std::shared_ptr<const cluster::metadata::QueueRecord>& record,
                     const amqp::BasicConsume& method, const std::string& tag,
                     std::int32_t priority);
-  bool consumer_priority(const amqp::BasicConsume& method, const std::string& queue_name,
-                         std::int32_t& priority);
+  bool check_consumer(const amqp::BasicConsume& method,
+                      const cluster::metadata::QueueRecord& record, std::int32_t& priority);
   void consume_answered(const queue::ConsumeOk& answer, const std::string& queue_name,
                         bool no_wait);
   void cancel(const amqp::BasicCancel& method);
@@ -202,11 +215,10 @@ class Channel final : public runtime::Actor {
   void exchange_declare(const amqp::ExchangeDeclare& method);
   void exchange_declared(const cluster::metadata::CommandResult& result,
                          const cluster::metadata::ExchangeRecord& wanted, bool no_wait);
+  bool check_new_exchange(const cluster::metadata::ExchangeRecord& wanted);
   bool check_exchange(const cluster::metadata::ExchangeRecord& current,
                       const cluster::metadata::ExchangeRecord& wanted);
   void exchange_delete(const amqp::ExchangeDelete& method);
-  void exchange_bind(const amqp::ExchangeBind& method);
-  void exchange_unbind(const amqp::ExchangeUnbind& method);
   void queue_declare(const amqp::QueueDeclare& method);
   void queue_declare_passive(const std::string& name, bool no_wait);
   void propose_queue(std::shared_ptr<const cluster::metadata::QueueRecord> wanted, bool no_wait);
@@ -217,16 +229,45 @@ class Channel final : public runtime::Actor {
   bool check_queue(const cluster::metadata::QueueRecord& current,
                    const cluster::metadata::QueueRecord& wanted);
   bool check_exclusive(const cluster::metadata::QueueRecord& record);
-  void queue_bind(const amqp::QueueBind& method);
-  void queue_unbind(const amqp::QueueUnbind& method);
+  bool check_new_queue(cluster::metadata::QueueRecord& wanted);
+  bool check_queue_limits(const std::string& name);
+  bool check_dead_letter_exchange(const cluster::metadata::QueueRecord& wanted);
   void queue_purge(const amqp::QueuePurge& method);
   void queue_delete(const amqp::QueueDelete& method);
+
+  // --- channel_bind.cc ---
+  void exchange_bind(const amqp::ExchangeBind& method);
+  void exchange_unbind(const amqp::ExchangeUnbind& method);
+  void queue_bind(const amqp::QueueBind& method);
+  void queue_unbind(const amqp::QueueUnbind& method);
+  bool may_bind(const cluster::metadata::BindingRecord& record);
   bool check_binding(const std::string& source, std::span<const std::uint8_t> arguments);
   std::string binding_key(std::string_view queue, std::string_view key) const;
   void bind(cluster::metadata::BindingRecord record, bool unbind, std::function<void()> done);
-  // The record of an existing queue that this connection may use; empty name: the last declared
-  // one. Null: the channel has failed.
-  std::shared_ptr<const cluster::metadata::QueueRecord> usable_queue(std::string_view name);
+
+  // --- channel_access.cc: false (or null) means that the channel has failed ---
+  bool may(amqp::Permission permission, std::string_view kind, std::string_view name);
+  bool may_use_topic(amqp::Permission permission, const Exchange& exchange,
+                     std::string_view routing_key);
+  // Whether the publish that begins may go to its exchange. Asked for every message: the answer
+  // for the exchange of the last one is kept with the version of what it was concluded from.
+  bool may_publish() {
+    if (grants_version_ == broker_shard_.view().access_version() && last_grant_ < grants_.size() &&
+        grants_[last_grant_].exchange == incoming_.exchange() &&
+        grants_[last_grant_].topic == nullptr) [[likely]] {
+      return true;
+    }
+    return check_publish();
+  }
+  bool check_publish();
+  bool may_publish_topic();
+  bool exchange_takes_publishes();
+  bool impersonates(std::string_view user_id) const;
+  // The record of an existing queue that this connection may use, if its user has the permission
+  // (for the name: a queue that is not there is refused, too, to a user who may not use it); empty
+  // name: the last declared one.
+  std::shared_ptr<const cluster::metadata::QueueRecord> usable_queue(std::string_view name,
+                                                                     amqp::Permission permission);
   bool resolve_name(std::string_view name, std::string& resolved);
 
   // --- channel_reply.cc ---
@@ -278,6 +319,9 @@ class Channel final : public runtime::Actor {
   std::vector<const cluster::metadata::QueueRecord*> routed_;
   std::string cached_route_;          // targets_ are those of this route ...
   std::uint64_t cached_version_ = 0;  // ... at this version of the view; 0: no cache
+  std::vector<PublishGrant> grants_;  // at this version of the access rules ...
+  std::uint64_t grants_version_ = ~std::uint64_t{0};
+  std::size_t last_grant_ = 0;
   Confirms confirms_;
 
   // Consuming.

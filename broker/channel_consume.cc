@@ -5,6 +5,7 @@
 #include "broker/amqp/frame_writer.h"
 #include "broker/channel_ask.h"
 #include "broker/direct_reply.h"
+#include "broker/queue_arguments.h"
 
 namespace ringtail::broker {
 
@@ -39,26 +40,31 @@ void Channel::consume(const amqp::BasicConsume& method) {
     consume_replies(method, tag);
     return;
   }
-  const auto record = usable_queue(method.queue);
+  const std::uint32_t most = broker_shard_.config().consumer_max_per_channel;
+  if (most != 0 && consumers_.size() >= most) {
+    fail(amqp::too_many_consumers(most));
+    return;
+  }
+  const auto record = usable_queue(method.queue, amqp::Permission::kRead);
   if (record == nullptr) return;
   std::int32_t priority = 0;
-  if (consumer_priority(method, record->name, priority)) {
-    consume_from(record, method, tag, priority);
-  }
+  if (check_consumer(method, *record, priority)) consume_from(record, method, tag, priority);
 }
 
-bool Channel::consumer_priority(const amqp::BasicConsume& method, const std::string& queue_name,
-                                std::int32_t& priority) {
-  const auto value = amqp::find_in_table(method.arguments, "x-priority");
-  if (!value) return true;
-  if (!value->as_int()) {
-    fail(amqp::invalid_argument(
-        "x-priority", amqp::queue_text(connection_.vhost(), queue_name),
-        fmt::format("\"expected integer, got {}\"", amqp::type_name(value->type))));
+bool Channel::check_consumer(const amqp::BasicConsume& method, const QueueRecord& record,
+                             std::int32_t& priority) {
+  amqp::AmqpError error;
+  ConsumerArguments arguments;
+  if (!decode_consumer_arguments(method.arguments, record.vhost, record.name, record.options.type,
+                                 arguments, error)) {
+    fail(std::move(error));
     return false;
   }
-  priority =
-      static_cast<std::int32_t>(std::clamp<std::int64_t>(*value->as_int(), INT32_MIN, INT32_MAX));
+  if (method.exclusive && record.options.single_active_consumer) {
+    fail(amqp::queue_in_exclusive_use(record.vhost, record.name));
+    return false;
+  }
+  priority = arguments.priority;
   return true;
 }
 
@@ -285,7 +291,7 @@ void Channel::resumed(const queue::Resumed& letter) {
 // --- basic.get ----------------------------------------------------------------------------------
 
 void Channel::get(const amqp::BasicGet& method) {
-  const auto record = usable_queue(method.queue);
+  const auto record = usable_queue(method.queue, amqp::Permission::kRead);
   if (record == nullptr) return;
   auto request = std::make_unique<queue::Get>(record->qid);
   request->no_ack = method.no_ack;

@@ -1,16 +1,17 @@
-// A channel's third job: exchanges, queues and bindings.
+// A channel's third job: exchanges and queues.
 #include <algorithm>
 #include <array>
 
 #include "broker/amqp/field_table.h"
 #include "broker/channel_ask.h"
+#include "broker/channel_names.h"
 #include "broker/direct_reply.h"
+#include "broker/queue_arguments.h"
 
 namespace ringtail::broker {
 
-using cluster::metadata::BindingRecord;
+using amqp::Permission;
 using cluster::metadata::CommandResult;
-using cluster::metadata::DestinationKind;
 using cluster::metadata::ExchangeRecord;
 using cluster::metadata::Outcome;
 using cluster::metadata::QueueRecord;
@@ -18,56 +19,14 @@ using QueueRecordPtr = std::shared_ptr<const QueueRecord>;
 
 namespace {
 
-// Arguments that RabbitMQ compares when a queue is declared again; others are stored and ignored.
-constexpr std::array<std::string_view, 20> kComparedQueueArguments = {"x-expires",
-                                                                      "x-message-ttl",
-                                                                      "x-dead-letter-exchange",
-                                                                      "x-dead-letter-routing-key",
-                                                                      "x-max-length",
-                                                                      "x-max-length-bytes",
-                                                                      "x-max-in-memory-length",
-                                                                      "x-max-in-memory-bytes",
-                                                                      "x-max-priority",
-                                                                      "x-overflow",
-                                                                      "x-queue-mode",
-                                                                      "x-queue-version",
-                                                                      "x-single-active-consumer",
-                                                                      "x-queue-type",
-                                                                      "x-quorum-initial-group-size",
-                                                                      "x-max-age",
-                                                                      "x-delivery-limit",
-                                                                      "x-ha-policy",
-                                                                      "x-ha-policy-params",
-                                                                      "x-queue-master-locator"};
-constexpr std::array<std::string_view, 1> kComparedExchangeArguments = {"alternate-exchange"};
-
-// Names lose carriage returns and line feeds, as in RabbitMQ.
-std::string clean_name(std::string_view name) {
-  std::string cleaned(name);
-  std::erase_if(cleaned, [](char c) { return c == '\r' || c == '\n'; });
-  return cleaned;
-}
+constexpr std::string_view kDeadLetterExchange = "x-dead-letter-exchange";
+constexpr std::string_view kAlternateExchange = "alternate-exchange";
+// What is compared when an exchange is declared again.
+constexpr std::array<std::string_view, 1> kComparedExchangeArguments = {kAlternateExchange};
 
 bool reserved(std::string_view name) { return name.starts_with("amq."); }
 
 const char* text_of(bool value) { return value ? "true" : "false"; }
-
-std::string arguments_of(std::span<const std::uint8_t> table) {
-  return std::string(runtime::as_text(table));
-}
-
-// Bindings are the same when their arguments are, in whatever order they come.
-std::string sorted_arguments_of(std::span<const std::uint8_t> table) {
-  if (table.empty()) return {};
-  auto decoded_table = amqp::FieldTable::decode(table).value_or(amqp::FieldTable());
-  std::stable_sort(decoded_table.entries().begin(), decoded_table.entries().end(),
-                   [](const auto& a, const auto& b) { return a.name < b.name; });
-  return decoded_table.encode();
-}
-
-amqp::FieldTable decoded(const std::string& arguments) {
-  return amqp::FieldTable::decode(runtime::as_bytes(arguments)).value_or(amqp::FieldTable());
-}
 
 }  // namespace
 
@@ -75,6 +34,10 @@ amqp::FieldTable decoded(const std::string& arguments) {
 
 void Channel::exchange_declare(const amqp::ExchangeDeclare& method) {
   const std::string name = clean_name(method.exchange);
+  if (!method.passive && !RouteTable::knows_type(method.type)) {
+    fail(amqp::unknown_exchange_type(method.type));
+    return;
+  }
   if (name.empty()) {
     fail(amqp::default_exchange_refused());
     return;
@@ -88,10 +51,7 @@ void Channel::exchange_declare(const amqp::ExchangeDeclare& method) {
     }
     return;
   }
-  if (!RouteTable::knows_type(method.type)) {
-    fail(amqp::unknown_exchange_type(method.type));
-    return;
-  }
+  if (!may(Permission::kConfigure, "exchange", name)) return;
   ExchangeRecord wanted{.vhost = connection_.vhost(),
                         .name = name,
                         .type = std::string(method.type),
@@ -99,20 +59,32 @@ void Channel::exchange_declare(const amqp::ExchangeDeclare& method) {
                         .auto_delete = method.auto_delete,
                         .internal = method.internal,
                         .arguments = arguments_of(method.arguments)};
-  if (current == nullptr && reserved(name)) {
-    fail(amqp::reserved_name("exchange", name));
-    return;
-  }
-  if (const auto alternate = amqp::find_in_table(method.arguments, "alternate-exchange");
-      alternate && !alternate->as_text() && current == nullptr) {
-    fail(amqp::invalid_argument_type(amqp::type_name(alternate->type), "alternate-exchange",
-                                     amqp::exchange_text(connection_.vhost(), name)));
-    return;
-  }
+  if (current == nullptr && !check_new_exchange(wanted)) return;
   propose(cluster::metadata::DeclareExchange{wanted},
           [this, wanted, no_wait = method.nowait](const CommandResult& result) {
             exchange_declared(result, wanted, no_wait);
           });
+}
+
+// Of an exchange that is there already only equivalence is asked.
+bool Channel::check_new_exchange(const ExchangeRecord& wanted) {
+  if (reserved(wanted.name)) {
+    fail(amqp::reserved_name("exchange", wanted.name));
+    return false;
+  }
+  std::string alternate;
+  switch (exchange_argument(runtime::as_bytes(wanted.arguments), kAlternateExchange, alternate)) {
+    case NamedExchange::kAbsent:
+      return true;
+    case NamedExchange::kWrongType:
+      fail(amqp::invalid_argument_type(alternate, kAlternateExchange,
+                                       amqp::exchange_text(wanted.vhost, wanted.name)));
+      return false;
+    case NamedExchange::kName:
+      return may(Permission::kRead, "exchange", wanted.name) &&
+             may(Permission::kWrite, "exchange", alternate);
+  }
+  return true;
 }
 
 void Channel::exchange_declared(const CommandResult& result, const ExchangeRecord& wanted,
@@ -159,6 +131,7 @@ void Channel::exchange_delete(const amqp::ExchangeDelete& method) {
     fail(amqp::system_exchange_refused(connection_.vhost(), name));
     return;
   }
+  if (!may(Permission::kConfigure, "exchange", name)) return;
   propose(cluster::metadata::DeleteExchange{connection_.vhost(), name, method.if_unused},
           [this, name, no_wait = method.nowait](const CommandResult& result) {
             if (result.outcome == Outcome::kInUse) {
@@ -169,114 +142,7 @@ void Channel::exchange_delete(const amqp::ExchangeDelete& method) {
           });
 }
 
-// --- bindings -----------------------------------------------------------------------------------
-
-void Channel::bind(BindingRecord record, bool unbind, std::function<void()> done) {
-  if (record.source.empty() ||
-      (record.kind == DestinationKind::kExchange && record.destination.empty())) {
-    fail(amqp::default_exchange_refused());
-    return;
-  }
-  cluster::metadata::Command command;
-  if (unbind) {
-    command = cluster::metadata::Unbind{record};
-  } else {
-    command = cluster::metadata::Bind{record};
-  }
-  propose(std::move(command),
-          [this, record, unbind, done = std::move(done)](const CommandResult& result) {
-            // Taking away what is not there is no error since RabbitMQ 3.2.
-            if (!unbind && result.outcome == Outcome::kNoExchange) {
-              fail(amqp::not_found_exchange(record.vhost, record.source));
-            } else if (!unbind && result.outcome == Outcome::kNoDestination) {
-              fail(record.kind == DestinationKind::kQueue
-                       ? amqp::not_found_queue(record.vhost, record.destination)
-                       : amqp::not_found_exchange(record.vhost, record.destination));
-            } else {
-              done();
-            }
-          });
-}
-
-// The source must exist, and its type accept the arguments.
-bool Channel::check_binding(const std::string& source, std::span<const std::uint8_t> arguments) {
-  const Exchange* exchange = broker_shard_.routes().find(connection_.vhost(), source);
-  if (exchange == nullptr) {
-    fail(amqp::not_found_exchange(connection_.vhost(), source));
-    return false;
-  }
-  const auto fault = RouteTable::fault_of_binding(*exchange, runtime::as_text(arguments));
-  if (!fault) return true;
-  fail(amqp::precondition_failed(*fault));
-  return false;
-}
-
-void Channel::exchange_bind(const amqp::ExchangeBind& method) {
-  const std::string source = clean_name(method.source);
-  if (!check_binding(source, method.arguments)) return;
-  bind({connection_.vhost(), source, DestinationKind::kExchange, clean_name(method.destination),
-        std::string(method.routing_key), sorted_arguments_of(method.arguments)},
-       false, [this, no_wait = method.nowait] {
-         if (!no_wait) reply(amqp::ExchangeBindOk{});
-       });
-}
-
-void Channel::exchange_unbind(const amqp::ExchangeUnbind& method) {
-  bind({connection_.vhost(), clean_name(method.source), DestinationKind::kExchange,
-        clean_name(method.destination), std::string(method.routing_key),
-        sorted_arguments_of(method.arguments)},
-       true, [this, no_wait = method.nowait] {
-         if (!no_wait) reply(amqp::ExchangeUnbindOk{});
-       });
-}
-
-// An empty routing key with an empty queue name stands for the last declared queue's name (the
-// specification's rule for queue.bind).
-std::string Channel::binding_key(std::string_view queue, std::string_view key) const {
-  return queue.empty() && key.empty() ? last_queue_ : std::string(key);
-}
-
-void Channel::queue_bind(const amqp::QueueBind& method) {
-  const std::string exchange = clean_name(method.exchange);
-  if (!check_binding(exchange, method.arguments)) return;
-  const auto record = usable_queue(method.queue);
-  if (record == nullptr) return;
-  bind({connection_.vhost(), exchange, DestinationKind::kQueue, record->name,
-        binding_key(method.queue, method.routing_key), sorted_arguments_of(method.arguments)},
-       false, [this, no_wait = method.nowait] {
-         if (!no_wait) reply(amqp::QueueBindOk{});
-       });
-}
-
-void Channel::queue_unbind(const amqp::QueueUnbind& method) {
-  std::string name;
-  if (!resolve_name(method.queue, name)) return;
-  const auto record = broker_shard_.view().queue(connection_.vhost(), name);
-  if (record != nullptr && !check_exclusive(*record)) return;
-  bind({connection_.vhost(), clean_name(method.exchange), DestinationKind::kQueue, name,
-        binding_key(method.queue, method.routing_key), sorted_arguments_of(method.arguments)},
-       true, [this] { reply(amqp::QueueUnbindOk{}); });
-}
-
 // --- queues -------------------------------------------------------------------------------------
-
-bool Channel::resolve_name(std::string_view name, std::string& resolved) {
-  resolved = name.empty() ? last_queue_ : clean_name(name);
-  if (!resolved.empty()) return true;
-  fail(amqp::not_found_no_previous_queue());
-  return false;
-}
-
-QueueRecordPtr Channel::usable_queue(std::string_view name) {
-  std::string resolved;
-  if (!resolve_name(name, resolved)) return nullptr;
-  auto record = broker_shard_.view().queue(connection_.vhost(), resolved);
-  if (record == nullptr) {
-    fail(amqp::not_found_queue(connection_.vhost(), resolved));
-    return nullptr;
-  }
-  return check_exclusive(*record) ? record : nullptr;
-}
 
 bool Channel::check_exclusive(const QueueRecord& record) {
   if (!record.exclusive() || record.exclusive_owner == connection_.id()) return true;
@@ -299,6 +165,7 @@ void Channel::queue_declare(const amqp::QueueDeclare& method) {
     return;
   }
   if (name.empty()) name = broker_shard_.generate_name("amq.gen-");
+  if (!may(Permission::kConfigure, "queue", name)) return;
   auto wanted = std::make_shared<QueueRecord>();
   wanted->vhost = connection_.vhost();
   wanted->name = name;
@@ -307,11 +174,62 @@ void Channel::queue_declare(const amqp::QueueDeclare& method) {
   wanted->exclusive_owner = method.exclusive ? connection_.id() : 0;
   wanted->arguments = arguments_of(method.arguments);
   const auto current = broker_shard_.view().queue(connection_.vhost(), name);
+  settle_queue_type(broker_shard_.view().vhost(connection_.vhost()).get(), current.get(), *wanted);
   if (current != nullptr) {
     queue_exists(current, std::move(wanted), method.nowait);
-  } else {
+  } else if (check_new_queue(*wanted)) {
     propose_queue(std::move(wanted), method.nowait);
   }
+}
+
+// Of a queue that is there already only equivalence is asked.
+bool Channel::check_new_queue(QueueRecord& wanted) {
+  if (!check_queue_limits(wanted.name) || !check_dead_letter_exchange(wanted)) return false;
+  amqp::AmqpError error;
+  if (decode_queue_arguments(runtime::as_bytes(wanted.arguments),
+                             {.vhost = wanted.vhost,
+                              .queue = wanted.name,
+                              .accept_quorum = broker_shard_.config().accept_quorum_queues},
+                             wanted.options, error)) {
+    return true;
+  }
+  fail(std::move(error));
+  return false;
+}
+
+// The metadata holds to the vhost's limit; asked here first because RabbitMQ asks before it looks
+// at the arguments.
+bool Channel::check_queue_limits(const std::string& name) {
+  const auto& view = broker_shard_.view();
+  const auto vhost = view.vhost(connection_.vhost());
+  if (vhost != nullptr && vhost->limits.max_queues &&
+      view.queue_count(connection_.vhost()) >= *vhost->limits.max_queues) {
+    fail(amqp::queue_limit_reached(connection_.vhost(), name, *vhost->limits.max_queues));
+    return false;
+  }
+  const std::uint64_t limit = broker_shard_.config().cluster_queue_limit;
+  if (limit == 0) return true;
+  std::uint64_t queues = 0;
+  view.for_each_vhost([&](const auto& record) { queues += view.queue_count(record->name); });
+  if (queues < limit) return true;
+  fail(amqp::cluster_queue_limit_reached(name, limit));
+  return false;
+}
+
+bool Channel::check_dead_letter_exchange(const QueueRecord& wanted) {
+  std::string exchange;
+  switch (exchange_argument(runtime::as_bytes(wanted.arguments), kDeadLetterExchange, exchange)) {
+    case NamedExchange::kAbsent:
+      return true;
+    case NamedExchange::kWrongType:
+      fail(amqp::invalid_argument_type(exchange, kDeadLetterExchange,
+                                       amqp::queue_text(wanted.vhost, wanted.name)));
+      return false;
+    case NamedExchange::kName:
+      return may(Permission::kRead, "queue", wanted.name) &&
+             may(Permission::kWrite, "exchange", exchange);
+  }
+  return true;
 }
 
 void Channel::queue_declare_passive(const std::string& name, bool no_wait) {
@@ -326,7 +244,11 @@ void Channel::queue_declare_passive(const std::string& name, bool no_wait) {
 void Channel::propose_queue(QueueRecordPtr wanted, bool no_wait) {
   propose(cluster::metadata::DeclareQueue{*wanted, shard_.id()},
           [this, wanted, no_wait](const CommandResult& result) {
-            if (result.queue == nullptr) {
+            if (result.outcome == Outcome::kQueueLimit) {
+              const auto vhost = broker_shard_.view().vhost(wanted->vhost);
+              const auto limit = vhost == nullptr ? 0 : vhost->limits.max_queues.value_or(0);
+              fail(amqp::queue_limit_reached(wanted->vhost, wanted->name, limit));
+            } else if (result.queue == nullptr) {
               fail(amqp::internal_error("the queue was not declared"));
             } else if (result.outcome == Outcome::kUnchanged) {
               queue_exists(result.queue, wanted, no_wait);
@@ -346,7 +268,8 @@ void Channel::queue_exists(const QueueRecordPtr& record, QueueRecordPtr wanted, 
           queue_declared(record->name, answer.messages_ready, answer.consumers, no_wait);
         } else if (wanted != nullptr) {
           // It is being deleted: the declaration comes after that.
-          propose_queue(wanted, no_wait);
+          auto again = std::make_shared<QueueRecord>(*wanted);
+          if (check_new_queue(*again)) propose_queue(std::move(again), no_wait);
         } else {
           fail(amqp::not_found_queue(record->vhost, record->name));
         }
@@ -380,15 +303,16 @@ bool Channel::check_queue(const QueueRecord& current, const QueueRecord& wanted)
   if (current.auto_delete != wanted.auto_delete) {
     return differ("auto_delete", wanted.auto_delete, current.auto_delete);
   }
-  const auto difference = amqp::inequivalent_argument(
-      decoded(wanted.arguments), decoded(current.arguments), kComparedQueueArguments, resource);
+  const auto difference =
+      amqp::inequivalent_argument(decoded(wanted.arguments), decoded(current.arguments),
+                                  compared_queue_arguments(current.options.type), resource);
   if (!difference) return true;
   fail(amqp::precondition_failed(*difference));
   return false;
 }
 
 void Channel::queue_purge(const amqp::QueuePurge& method) {
-  const auto record = usable_queue(method.queue);
+  const auto record = usable_queue(method.queue, Permission::kRead);
   if (record == nullptr) return;
   ask(link_to(record), std::make_unique<queue::Purge>(record->qid),
       [this, record, no_wait = method.nowait](runtime::Letter& letter) {
@@ -403,7 +327,7 @@ void Channel::queue_purge(const amqp::QueuePurge& method) {
 
 void Channel::queue_delete(const amqp::QueueDelete& method) {
   std::string name;
-  if (!resolve_name(method.queue, name)) return;
+  if (!resolve_name(method.queue, name) || !may(Permission::kConfigure, "queue", name)) return;
   const auto record = broker_shard_.view().queue(connection_.vhost(), name);
   if (record == nullptr) {
     // Deleting what is not there is no error since RabbitMQ 3.2.

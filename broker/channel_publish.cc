@@ -76,6 +76,7 @@ void Channel::handle_header(const amqp::Frame& frame) {
     fail(amqp::message_too_large(header.body_size, broker_shard_.config().max_message_size));
     return;
   }
+  if (!may_publish()) return;
   queue::Message::Traits own;
   if (!check_properties(traits, own)) return;
   incoming_.further_keys.clear();
@@ -105,8 +106,8 @@ bool Channel::check_properties(const amqp::PropertyTraits& traits, queue::Messag
   own.persistent = traits.persistent;
   own.priority = traits.priority;
   own.has_priority = traits.has_priority;
-  if (traits.has_user_id && traits.user_id != connection_.user()) {
-    fail(amqp::wrong_user_id(traits.user_id, connection_.user()));
+  if (traits.has_user_id && !impersonates(traits.user_id)) {
+    fail_publish(amqp::wrong_user_id(traits.user_id, connection_.user()));
     return false;
   }
   return !traits.has_expiration || check_expiration(traits.expiration, own.expiration_ms);
@@ -119,7 +120,7 @@ bool Channel::take_further_keys(std::span<const std::uint8_t> headers) {
     if (!value) continue;
     const auto items = value->as_array();
     if (!items) {
-      fail(amqp::precondition_failed(
+      fail_publish(amqp::precondition_failed(
           fmt::format("invalid message: {{unacceptable_type_in_header,\"{}\",{}}}", name,
                       amqp::type_name(value->type))));
       return false;
@@ -190,7 +191,7 @@ bool Channel::check_expiration(std::string_view text, std::uint64_t& millisecond
     milliseconds = static_cast<std::uint64_t>(value);
     return true;
   }
-  fail(amqp::invalid_expiration(text, detail));
+  fail_publish(amqp::invalid_expiration(text, detail));
   return false;
 }
 

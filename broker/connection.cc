@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "broker/amqp/errors.h"
 #include "broker/channel.h"
+#include "broker/connection_registry.h"
 #include "broker/runtime/log.h"
 
 namespace ringtail::broker {
@@ -47,7 +49,30 @@ void Connection::start() {
 void Connection::transition(ConnectionState to) {
   if (state_ == to) return;
   RT_CHECK(may_move(state_, to), "illegal move of a connection");
+  if (std::exchange(refusal_held_, false)) broker_shard_.refusal_over();
   state_ = to;
+  if (to >= ConnectionState::kClosing) leave_registry();
+}
+
+// --- for the connection registry ----------------------------------------------------------------
+
+// However a connection ends, its place is free from then on, not when the last byte is written.
+void Connection::leave_registry() {
+  if (!std::exchange(registered_, false)) return;
+  auto letter = std::make_unique<Leave>();
+  letter->connection = id_;
+  shard_.post(address_, ConnectionRegistry::address(shard_.node()), std::move(letter));
+}
+
+void Connection::count_channels(int change) {
+  live_channels_ = static_cast<std::uint32_t>(static_cast<int>(live_channels_) + change);
+  if (!registered_ || std::exchange(channels_dirty_, true)) return;
+  broker_shard_.channels_changed(*this);
+}
+
+std::uint32_t Connection::report_channel_count() {
+  channels_dirty_ = false;
+  return live_channels_;
 }
 
 // --- input --------------------------------------------------------------------------------------
@@ -78,7 +103,7 @@ void Connection::on_read(std::span<std::uint8_t> data) noexcept {
 void Connection::parse(std::span<const std::uint8_t> input) {
   if (state_ == ConnectionState::kAwaitHeader && !take_protocol_header(input)) return;
   amqp::Frame frame;
-  while (state_ < ConnectionState::kRefusing) {
+  while (state_ < ConnectionState::kRefusing && state_ != ConnectionState::kAwaitAdmission) {
     const auto outcome = reader_.next(input, frame);
     if (outcome == amqp::FrameReader::Outcome::kFrame) {
       handle_frame(frame);
@@ -184,8 +209,12 @@ void Connection::open_channel(const amqp::Frame& frame) {
     fail(amqp::too_many_channels(channels_.size(), channel_max_));
     return;
   }
-  channels_[frame.channel].channel = std::make_unique<Channel>(*this, frame.channel);
-  send(frame.channel, amqp::ChannelOpenOk{});
+  const auto user = broker_shard_.view().user(user_);
+  const bool limited = user != nullptr && user->limits.max_channels.has_value();
+  auto& slot = channels_[frame.channel];
+  slot.channel = std::make_unique<Channel>(*this, frame.channel);
+  count_channels(1);
+  slot.channel->open(limited, live_channels_);
 }
 
 // We have sent channel.close: everything is ignored but the handshake's own two methods.
@@ -245,9 +274,11 @@ void Connection::frame_fault() {
 // ----------------------------------------------------------------------------
 
 void Connection::update_reading() {
-  const bool stop = state_ == ConnectionState::kOpen &&
-                    (full_links_ > 0 || pending_frames_ > runtime::kPendingFramesMax ||
-                     blocked_by_alarm_ || output_overflows());
+  const bool waits =
+      state_ == ConnectionState::kAwaitAdmission || state_ == ConnectionState::kRefusing;
+  const bool stop = waits || (state_ == ConnectionState::kOpen &&
+                              (full_links_ > 0 || pending_frames_ > runtime::kPendingFramesMax ||
+                               blocked_by_alarm_ || output_overflows()));
   if (stop == !reading_ || stream_closed_) return;
   reading_ = !stop;
   if (stop) {

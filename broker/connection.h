@@ -30,6 +30,7 @@
 namespace ringtail::broker {
 
 class Channel;
+struct Admitted;
 
 class Connection final : public runtime::StreamEvents, public runtime::Actor {
  public:
@@ -79,6 +80,9 @@ class Connection final : public runtime::StreamEvents, public runtime::Actor {
   // What one of its consumers may be sent ahead of what is written.
   std::uint64_t window_per_consumer() const;
   void count_consumers(int change) { consumers_ += change; }
+  // Channels that are open or about to be, for the connection registry; what changes from here on
+  // is news again.
+  std::uint32_t report_channel_count();
   // A client's mistake on a channel: channel.close, or connection.close where the code is a hard
   // one.
   void channel_failed(Channel& channel, const amqp::AmqpError& error);
@@ -147,14 +151,21 @@ class Connection final : public runtime::StreamEvents, public runtime::Actor {
   void read_client_properties(std::span<const std::uint8_t> table);
   void refuse_login(const std::string& mechanism);
   void refuse_silently();
+  void refuse(std::uint64_t pause_ms, void (Connection::*then)());
+  void explain_refusal();
   void handle_tune_ok(const amqp::ConnectionTuneOk& method);
   void handle_open(const amqp::ConnectionOpen& method);
+  void admitted(const Admitted& answer);
+  void fail_open(amqp::AmqpError error);
+  void opened();
   bool check_tuned(std::uint32_t wanted, std::uint32_t minimum, std::uint32_t maximum,
                    const char* name);
 
   // connection_close.cc
   void begin_client_close();
   void client_close_done();
+  void leave_registry();
+  void count_channels(int change);
   void end_channels();
   void delete_exclusive_queues();
   void close_stream();
@@ -211,6 +222,11 @@ class Connection final : public runtime::StreamEvents, public runtime::Actor {
   std::uint32_t channel_max_;
   std::uint16_t heartbeat_s_ = 0;
   ClientCapabilities client_;
+
+  bool registered_ = false;      // the connection registry has been asked to admit it
+  bool refusal_held_ = false;    // counted by BrokerShard::hold_refusal()
+  bool channels_dirty_ = false;  // the registry is to hear how many there are
+  std::uint32_t live_channels_ = 0;
 
   int consumers_ = 0;
   int full_links_ = 0;

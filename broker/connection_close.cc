@@ -2,8 +2,10 @@
 #include <algorithm>
 
 #include "broker/amqp/errors.h"
+#include "broker/auth.h"
 #include "broker/channel.h"
 #include "broker/connection.h"
+#include "broker/connection_registry.h"
 #include "broker/runtime/log.h"
 
 namespace ringtail::broker {
@@ -21,7 +23,7 @@ void Connection::channel_failed(Channel& channel, const amqp::AmqpError& error) 
   const std::uint16_t number = channel.number();
   const std::string text = amqp::reply_text(error);
   log(LogLevel::kWarning, "channel", "{} channel {}: {} {}", stream_->peer_name(), number,
-      static_cast<unsigned>(error.code), text);
+      static_cast<unsigned>(error.code), for_log(text));
   const auto slot = channels_.find(number);
   RT_CHECK(slot != channels_.end(), "a channel failed that its connection does not know");
   // First, because its end sends the confirms that are due: nothing may follow channel.close.
@@ -69,6 +71,7 @@ void Connection::bury_channel(std::unique_ptr<Channel> channel) {
 std::size_t Connection::bury_channel(std::unique_ptr<Channel> channel, std::uint64_t farewell) {
   if (last_channel_ == channel.get()) last_channel_ = nullptr;
   std::erase(credit_channels_, channel.get());
+  count_channels(-1);
   const std::size_t notices = channel->end_and_notify(address_, farewell);
   ended_channels_.push_back(std::move(channel));
   shard_.flush_batches_at_turn_end(bury_task_);
@@ -116,6 +119,7 @@ void Connection::delete_exclusive_queues() {
 }
 
 void Connection::receive(runtime::LetterPtr letter) noexcept {
+  if (letter->kind == kAdmitted) return admitted(runtime::letter_cast<Admitted>(*letter));
   if (letter->kind == queue::kChannelForgotten) {
     channel_forgotten(runtime::letter_cast<queue::ChannelForgotten>(*letter).request);
     if (state_ != ConnectionState::kDraining) return;
@@ -135,9 +139,9 @@ void Connection::fail(const amqp::AmqpError& error) {
   if (state_ >= ConnectionState::kClosing) return;
   const std::string text = amqp::reply_text(error);
   // The node's own stop is one line of its log, not one for each of ten thousand clients.
-  const bool forced = error.code == amqp::ReplyCode::kConnectionForced;
-  log(forced ? LogLevel::kDebug : LogLevel::kError, "connection", "{}: {} {}", stream_->peer_name(),
-      static_cast<unsigned>(error.code), text);
+  const bool quiet = broker_shard_.shutting_down();
+  log(quiet ? LogLevel::kDebug : LogLevel::kError, "connection", "{}: {} {}", stream_->peer_name(),
+      static_cast<unsigned>(error.code), for_log(text));
   if (state_ == ConnectionState::kAwaitStartOk || state_ == ConnectionState::kAwaitHeader) {
     // Before it is known who speaks nothing is explained.
     refuse_silently();

@@ -1,11 +1,14 @@
 // From the protocol header to an open connection (AMQP 0-9-1, 1.4.2), and channel 0 from there on.
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "broker/amqp/errors.h"
 #include "broker/amqp/field_table.h"
 #include "broker/auth.h"
 #include "broker/channel.h"
 #include "broker/connection.h"
+#include "broker/connection_registry.h"
 #include "broker/runtime/log.h"
 #include "broker/runtime/version.h"
 
@@ -47,10 +50,12 @@ bool capability(std::span<const std::uint8_t> properties, std::string_view name)
 
 void Connection::send_start() {
   const std::string properties = server_properties(broker_shard_.config());
+  const std::string mechanisms =
+      offered_mechanisms(broker_shard_.config(), stream_->tls() != nullptr);
   send(0, amqp::ConnectionStart{.version_major = 0,
                                 .version_minor = 9,
                                 .server_properties = runtime::as_bytes(properties),
-                                .mechanisms = kMechanisms,
+                                .mechanisms = mechanisms,
                                 .locales = "en_US"});
 }
 
@@ -162,20 +167,23 @@ void Connection::read_client_properties(std::span<const std::uint8_t> table) {
 
 void Connection::handle_start_ok(const amqp::ConnectionStartOk& method) {
   read_client_properties(method.client_properties);
-  const LoginResult result =
-      login(broker_shard_.config(), method.mechanism, method.response, stream_->peer_is_loopback());
+  const LoginResult result = login(broker_shard_.config(), broker_shard_.view(),
+                                   {.mechanism = method.mechanism,
+                                    .response = method.response,
+                                    .tls = stream_->tls(),
+                                    .peer_is_loopback = stream_->peer_is_loopback()});
   switch (result.verdict) {
     case LoginResult::Verdict::kAccepted:
       break;
     case LoginResult::Verdict::kUnknownMechanism:
       log(LogLevel::kError, "connection", "{}: unknown authentication mechanism '{}'",
-          stream_->peer_name(), method.mechanism);
+          stream_->peer_name(), for_log(method.mechanism));
       refuse_silently();
       return;
     case LoginResult::Verdict::kMalformed:
     case LoginResult::Verdict::kRefused:
       log(LogLevel::kError, "connection", "{}: login of user '{}' refused: {}",
-          stream_->peer_name(), result.user, result.reason);
+          stream_->peer_name(), for_log(result.user), result.reason);
       refuse_login(std::string(method.mechanism));
       return;
   }
@@ -194,17 +202,28 @@ void Connection::refuse_login(const std::string& mechanism) {
     refuse_silently();
     return;
   }
-  transition(ConnectionState::kClosing);
-  const amqp::AmqpError error = amqp::login_refused(mechanism);
-  const std::string text = amqp::reply_text(error);
-  send(0, amqp::ConnectionClose{.reply_code = static_cast<std::uint16_t>(error.code),
-                                .reply_text = text});
-  set_timer(runtime::kCloseTimeoutMs, 0, &Connection::close_stream);
+  auth_mechanism_ = mechanism;
+  refuse(runtime::kLoginPauseMs, &Connection::explain_refusal);
 }
 
-void Connection::refuse_silently() {
+void Connection::refuse_silently() { refuse(runtime::kRefusalPauseMs, &Connection::close_stream); }
+
+// The client waits, and meanwhile costs a timer: nothing of it is read or kept.
+void Connection::refuse(std::uint64_t pause_ms, void (Connection::*then)()) {
   transition(ConnectionState::kRefusing);
-  set_timer(runtime::kRefusalPauseMs, 0, &Connection::close_stream);
+  std::vector<std::uint8_t>().swap(leftover_);
+  refusal_held_ = broker_shard_.hold_refusal();
+  update_reading();
+  set_timer(refusal_held_ ? pause_ms : 0, 0, then);
+}
+
+void Connection::explain_refusal() {
+  transition(ConnectionState::kClosing);
+  const amqp::AmqpError error = amqp::login_refused(auth_mechanism_);
+  send(0, amqp::ConnectionClose{.reply_code = static_cast<std::uint16_t>(error.code),
+                                .reply_text = amqp::reply_text(error)});
+  set_timer(runtime::kCloseTimeoutMs, 0, &Connection::close_stream);
+  update_reading();
 }
 
 // A tuned value of 0 means no limit, which is above any limit of ours.
@@ -236,16 +255,52 @@ void Connection::handle_tune_ok(const amqp::ConnectionTuneOk& method) {
   transition(ConnectionState::kAwaitOpen);
 }
 
+// Where limits are counted (connection_registry.h) is asked first, as in RabbitMQ, and what the
+// user may do afterwards. Until the answer nothing is read: a client may well have sent more.
 void Connection::handle_open(const amqp::ConnectionOpen& method) {
-  const std::string vhost(method.virtual_host);
-  if (!broker_shard_.view().has_vhost(vhost)) {
-    amqp::AmqpError error = amqp::vhost_not_found(vhost);
-    error.class_id = amqp::ConnectionOpen::kClassId;
-    error.method_id = amqp::ConnectionOpen::kMethodId;
-    fail(error);
+  vhost_ = method.virtual_host;
+  if (!broker_shard_.view().has_vhost(vhost_)) {
+    fail_open(amqp::vhost_not_found(vhost_));
     return;
   }
-  vhost_ = vhost;
+  transition(ConnectionState::kAwaitAdmission);
+  registered_ = true;
+  auto letter = std::make_unique<Admit>();
+  letter->connection = id_;
+  letter->user = user_;
+  letter->vhost = vhost_;
+  shard_.post(address_, ConnectionRegistry::address(shard_.node()), std::move(letter));
+  update_reading();
+}
+
+void Connection::fail_open(amqp::AmqpError error) {
+  error.class_id = amqp::ConnectionOpen::kClassId;
+  error.method_id = amqp::ConnectionOpen::kMethodId;
+  fail(error);
+}
+
+void Connection::admitted(const Admitted& answer) {
+  if (state_ != ConnectionState::kAwaitAdmission) return;  // it has ended meanwhile
+  switch (answer.admission) {
+    case Admission::kYes:
+      if (!broker_shard_.access().may_enter(user_, vhost_)) {
+        return fail_open(amqp::vhost_access_refused(vhost_, user_));
+      }
+      return opened();
+    case Admission::kNodeFull:
+      return fail_open(amqp::node_connection_limit(answer.limit));
+    case Admission::kVhostFull:
+      return fail_open(amqp::vhost_connection_limit(vhost_, user_, answer.limit));
+    case Admission::kUserFull:
+      return fail_open(amqp::user_connection_limit(user_, answer.limit));
+    case Admission::kNoVhost:
+      return fail_open(amqp::vhost_not_found(vhost_));
+    case Admission::kNoUser:
+      return fail_open(amqp::vhost_access_refused(vhost_, user_));
+  }
+}
+
+void Connection::opened() {
   transition(ConnectionState::kOpen);
   send(0, amqp::ConnectionOpenOk{});
   if (heartbeat_s_ == 0) {
@@ -254,6 +309,10 @@ void Connection::handle_open(const amqp::ConnectionOpen& method) {
     const std::uint64_t half_ms = std::uint64_t{heartbeat_s_} * 500;
     set_timer(half_ms, half_ms, &Connection::heartbeat_tick);
   }
+  update_reading();
+  // What came behind connection.open.
+  const std::vector<std::uint8_t> kept = std::exchange(leftover_, {});
+  if (!kept.empty()) parse(kept);
 }
 
 }  // namespace ringtail::broker

@@ -35,9 +35,10 @@ constexpr bool may_move(ConnectionState from, ConnectionState to) {
       return to == S::kOpen || to == S::kRefusing || to == S::kClosing || to == S::kDraining;
     case S::kOpen:
       return to == S::kClosing || to == S::kDraining;
+    case S::kRefusing:
+      return to == S::kClosing;
     case S::kClosing:
     case S::kDraining:
-    case S::kRefusing:
     case S::kClosed:
       return false;
   }

@@ -28,18 +28,6 @@ AmqpError error(ReplyCode code, std::initializer_list<std::string_view> parts) {
   return error(code, join(parts));
 }
 
-const char* permission_name(Permission permission) {
-  switch (permission) {
-    case Permission::kConfigure:
-      return "configure";
-    case Permission::kWrite:
-      return "write";
-    case Permission::kRead:
-      return "read";
-  }
-  return "unknown";
-}
-
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
 }  // namespace
@@ -86,20 +74,18 @@ AmqpError resource_locked(std::string_view vhost, std::string_view queue) {
                 "property value does not match that of the original declaration."});
 }
 
-AmqpError access_refused(Permission permission, std::string_view kind, std::string_view vhost,
-                         std::string_view name, std::string_view user) {
+AmqpError access_refused(std::string_view kind, std::string_view vhost, std::string_view name,
+                         std::string_view user) {
   const std::string_view shown = kind == "exchange" && name.empty() ? "amq.default" : name;
   return error(ReplyCode::kAccessRefused,
-               {permission_name(permission), " access to ", resource_text(kind, vhost, shown),
-                " refused for user '", user, "'"});
+               {"access to ", resource_text(kind, vhost, shown), " refused for user '", user, "'"});
 }
 
-AmqpError topic_access_refused(Permission permission, std::string_view routing_key,
-                               std::string_view vhost, std::string_view exchange,
-                               std::string_view user) {
+AmqpError topic_access_refused(std::string_view routing_key, std::string_view vhost,
+                               std::string_view exchange, std::string_view user) {
   return error(ReplyCode::kAccessRefused,
-               {permission_name(permission), " access to topic '", routing_key, "' in ",
-                exchange_text(vhost, exchange), " refused for user '", user, "'"});
+               {"access to topic '", routing_key, "' in ", exchange_text(vhost, exchange),
+                " refused for user '", user, "'"});
 }
 
 AmqpError reserved_name(std::string_view kind, std::string_view name) {
@@ -203,6 +189,12 @@ AmqpError queue_limit_reached(std::string_view vhost, std::string_view queue, st
                 number(limit), ") is reached"});
 }
 
+AmqpError cluster_queue_limit_reached(std::string_view queue, std::uint64_t limit) {
+  return error(ReplyCode::kPreconditionFailed,
+               {"cannot declare queue '", queue, "': queue limit in cluster (", number(limit),
+                ") is reached"});
+}
+
 AmqpError invalid_argument_type(std::string_view type, std::string_view argument,
                                 std::string_view resource) {
   return error(ReplyCode::kPreconditionFailed,
@@ -233,6 +225,12 @@ AmqpError user_connection_limit(std::string_view user, std::uint64_t limit) {
 AmqpError node_connection_limit(std::uint64_t limit) {
   return error(ReplyCode::kNotAllowed,
                {"connection refused: node connection limit (", number(limit), ") is reached"});
+}
+
+AmqpError user_channel_limit(std::string_view user, std::uint64_t limit) {
+  return error(ReplyCode::kNotAllowed,
+               {"number of channels opened for user '", user,
+                "' has reached the maximum allowed user limit of (", number(limit), ")"});
 }
 
 AmqpError vhost_down(std::string_view vhost, std::string_view user) {

@@ -30,12 +30,12 @@ AmqpError not_found_queue_timeout(std::string_view vhost, std::string_view queue
 AmqpError resource_locked(std::string_view vhost, std::string_view queue);
 
 // --- 403 ---
+// RabbitMQ 3.10 does not say which permission was missing (3.13 does).
 enum class Permission : std::uint8_t { kConfigure, kWrite, kRead };
-AmqpError access_refused(Permission permission, std::string_view kind, std::string_view vhost,
-                         std::string_view name, std::string_view user);
-AmqpError topic_access_refused(Permission permission, std::string_view routing_key,
-                               std::string_view vhost, std::string_view exchange,
-                               std::string_view user);
+AmqpError access_refused(std::string_view kind, std::string_view vhost, std::string_view name,
+                         std::string_view user);
+AmqpError topic_access_refused(std::string_view routing_key, std::string_view vhost,
+                               std::string_view exchange, std::string_view user);
 AmqpError reserved_name(std::string_view kind, std::string_view name);
 AmqpError default_exchange_refused();
 AmqpError system_exchange_refused(std::string_view vhost, std::string_view exchange);
@@ -63,6 +63,7 @@ AmqpError cannot_switch_tx_to_confirm();
 AmqpError channel_not_transactional();
 AmqpError acknowledgement_timed_out(std::uint16_t channel, std::uint64_t timeout_ms);
 AmqpError queue_limit_reached(std::string_view vhost, std::string_view queue, std::uint64_t limit);
+AmqpError cluster_queue_limit_reached(std::string_view queue, std::uint64_t limit);
 AmqpError invalid_argument_type(std::string_view type, std::string_view argument,
                                 std::string_view resource);
 
@@ -73,6 +74,7 @@ AmqpError vhost_connection_limit(std::string_view vhost, std::string_view user,
                                  std::uint64_t limit);
 AmqpError user_connection_limit(std::string_view user, std::uint64_t limit);
 AmqpError node_connection_limit(std::uint64_t limit);
+AmqpError user_channel_limit(std::string_view user, std::uint64_t limit);
 AmqpError vhost_down(std::string_view vhost, std::string_view user);  // 541
 AmqpError consumer_tag_in_use(std::string_view tag);
 AmqpError too_many_consumers(std::uint64_t max);

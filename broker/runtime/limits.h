@@ -59,6 +59,11 @@ inline constexpr std::size_t kPendingFramesMax = 1024 * 1024;
 // A handshake that failed is answered with silence for this long (RabbitMQ does the same: a client
 // that guesses passwords waits, the node does not).
 inline constexpr std::uint64_t kRefusalPauseMs = 3000;
+// A client that can be told why waits this long for the 403 of a failed login: enough to make
+// guessing slow, short enough for a person.
+inline constexpr std::uint64_t kLoginPauseMs = 1000;
+// Failed handshakes that wait, per shard: a connection each. Above it they are answered at once.
+inline constexpr std::size_t kRefusalsHeldMax = 1024;
 // How long the client may take to answer connection.close.
 inline constexpr std::uint64_t kCloseTimeoutMs = 5000;
 // How long clients together may take when the node stops.

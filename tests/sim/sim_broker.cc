@@ -174,6 +174,7 @@ bool AmqpClient::answer(const ServerFrame& frame) {
     send(0, amqp::ConnectionTuneOk{
                 .channel_max = tune.channel_max, .frame_max = tune.frame_max, .heartbeat = 0});
     send(0, amqp::ConnectionOpen{.virtual_host = vhost_});
+    send(behind_open_);
   } else if (frame.is<amqp::ConnectionOpenOk>()) {
     opened_ = true;
   } else if (frame.is<amqp::ConnectionBlocked>()) {
@@ -182,7 +183,9 @@ bool AmqpClient::answer(const ServerFrame& frame) {
   } else if (frame.is<amqp::ConnectionUnblocked>()) {
     blocked_ = false;
   } else if (frame.is<amqp::ConnectionClose>()) {
-    close_code_ = frame.as<amqp::ConnectionClose>().reply_code;
+    const auto close = frame.as<amqp::ConnectionClose>();
+    close_code_ = close.reply_code;
+    close_text_ = close.reply_text;
     send(0, amqp::ConnectionCloseOk{});
   } else if (frame.is<amqp::ConnectionCloseOk>()) {
     close_ok_ = true;
@@ -200,9 +203,10 @@ void AmqpClient::start_ok() {
   amqp::FieldTable properties;
   properties.set("capabilities", std::move(capabilities));
   const std::string encoded = properties.encode();
+  const std::string response = '\0' + user_ + '\0' + password_;
   send(0, amqp::ConnectionStartOk{.client_properties = runtime::as_bytes(encoded),
                                   .mechanism = "PLAIN",
-                                  .response = std::string_view("\0guest\0guest", 12),
+                                  .response = response,
                                   .locale = "en_US"});
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -33,6 +34,8 @@ class BrokerNode {
   BrokerNode& operator=(const BrokerNode&) = delete;
 
   broker::BrokerShard& shard(std::size_t at) { return *broker_shards_[at]; }
+  // Runs `call` on that shard, as a part of its loop.
+  void run(std::uint16_t at, const std::function<void()>& call) { node_.driver(at).run(call); }
   // Queue processes on all shards.
   std::size_t queues();
   // Asks every connection to end, as a node does that stops; `shut_down_done()` when they have.
@@ -75,6 +78,11 @@ class AmqpClient {
  public:
   explicit AmqpClient(runtime::SimHost& host) : world_(host.world()), socket_(host) {}
 
+  // Who logs in.
+  void set_user(std::string user, std::string password) {
+    user_ = std::move(user);
+    password_ = std::move(password);
+  }
   // Starts connecting; opened() when connection.open-ok came.
   void connect(const std::string& vhost = "/");
   bool opened() const { return opened_; }
@@ -84,6 +92,7 @@ class AmqpClient {
   int times_blocked() const { return times_blocked_; }
   // Of the connection.close that the node sent; 0: none.
   std::uint16_t close_code() const { return close_code_; }
+  const std::string& close_text() const { return close_text_; }
   // connection.close-ok has come.
   bool close_ok() const { return close_ok_; }
 
@@ -92,6 +101,11 @@ class AmqpClient {
     runtime::OutChain out;
     amqp::write_method(out, channel, method);
     send(out);
+  }
+  // The method goes out right behind connection.open, not waiting for the answer.
+  template <typename Method>
+  void send_behind_open(std::uint16_t channel, const Method& method) {
+    amqp::write_method(behind_open_, channel, method);
   }
   void publish(std::uint16_t channel, std::string_view exchange, std::string_view key,
                std::string_view body, bool mandatory = false);
@@ -147,7 +161,11 @@ class AmqpClient {
 
   runtime::SimWorld& world_;
   runtime::SimClient socket_;
+  std::string user_ = "guest";
+  std::string password_ = "guest";
   std::string vhost_;
+  std::string close_text_;
+  runtime::OutChain behind_open_;
   amqp::FrameReader reader_;
   std::vector<std::uint8_t> input_;
   std::vector<Coming> coming_;
