@@ -5,7 +5,13 @@
 
 namespace ringtail::broker {
 
-using namespace cluster::metadata;
+using cluster::metadata::PasswordHashing;
+using cluster::metadata::PutPermission;
+using cluster::metadata::PutUser;
+using cluster::metadata::PutVhost;
+using cluster::metadata::Store;
+using cluster::metadata::UserRecord;
+using cluster::metadata::VhostRecord;
 
 void seed_default_user(Store& store, const runtime::Config& config) {
   bool has_users = false;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "broker/amqp/field_table.h"
+#include "broker/runtime/bytes.h"
 
 using namespace ringtail;
 using namespace ringtail::broker;
