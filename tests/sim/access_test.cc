@@ -4,6 +4,7 @@
 #include <string>
 
 #include "broker/amqp/field_table.h"
+#include "broker/channel.h"
 #include "broker/connection.h"
 #include "broker/passwords.h"
 #include "tests/sim/sim_broker.h"
@@ -163,14 +164,17 @@ TEST_CASE("permissions are checked where RabbitMQ checks them, in its order") {
   gets(amqp::QueuePurge{.queue = "zz"}, no("queue 'zz'"));
   gets(amqp::BasicGet{.queue = "zz"}, no("queue 'zz'"));
   gets(amqp::BasicGet{.queue = "rzz"}, "NOT_FOUND - no queue 'rzz' in vhost '/'");
-  gets(amqp::BasicConsume{.queue = "zz", .arguments = {}}, no("queue 'zz'"));
-  gets(amqp::QueueBind{.queue = "q", .exchange = "", .arguments = {}}, no("queue 'q'"));
-  gets(amqp::QueueBind{.queue = "wq", .exchange = "", .arguments = {}},
+  gets(amqp::BasicConsume{.queue = "zz", .consumer_tag = "", .arguments = {}}, no("queue 'zz'"));
+  gets(amqp::QueueBind{.queue = "q", .exchange = "", .routing_key = "", .arguments = {}},
+       no("queue 'q'"));
+  gets(amqp::QueueBind{.queue = "wq", .exchange = "", .routing_key = "", .arguments = {}},
        "ACCESS_REFUSED - operation not permitted on the default exchange");
-  gets(amqp::QueueBind{.queue = "wq", .exchange = "zx", .arguments = {}}, no("exchange 'zx'"));
-  gets(amqp::QueueBind{.queue = "wq", .exchange = "rx", .arguments = {}},
+  gets(amqp::QueueBind{.queue = "wq", .exchange = "zx", .routing_key = "", .arguments = {}},
+       no("exchange 'zx'"));
+  gets(amqp::QueueBind{.queue = "wq", .exchange = "rx", .routing_key = "", .arguments = {}},
        "NOT_FOUND - no exchange 'rx' in vhost '/'");
-  gets(amqp::QueueUnbind{.queue = "wq", .exchange = "zx", .arguments = {}}, no("exchange 'zx'"));
+  gets(amqp::QueueUnbind{.queue = "wq", .exchange = "zx", .routing_key = "", .arguments = {}},
+       no("exchange 'zx'"));
   gets(amqp::ExchangeDeclare{.exchange = "x", .type = "direct", .arguments = {}},
        no("exchange 'x'"));
   gets(amqp::ExchangeDeclare{.exchange = "amq.x", .type = "direct", .arguments = {}},
@@ -178,10 +182,11 @@ TEST_CASE("permissions are checked where RabbitMQ checks them, in its order") {
   gets(amqp::ExchangeDelete{.exchange = "zx"}, no("exchange 'zx'"));
   gets(amqp::ExchangeDelete{.exchange = "amq.direct"},
        "ACCESS_REFUSED - deletion of system exchange 'amq.direct' in vhost '/' not allowed");
-  gets(amqp::ExchangeBind{.destination = "", .source = "t", .arguments = {}},
+  gets(amqp::ExchangeBind{.destination = "", .source = "t", .routing_key = "", .arguments = {}},
        no("exchange 'amq.default'"));
-  gets(amqp::ExchangeBind{.destination = "wx", .source = "t", .arguments = {}}, no("exchange 't'"));
-  gets(amqp::ExchangeUnbind{.destination = "x", .source = "rt", .arguments = {}},
+  gets(amqp::ExchangeBind{.destination = "wx", .source = "t", .routing_key = "", .arguments = {}},
+       no("exchange 't'"));
+  gets(amqp::ExchangeUnbind{.destination = "x", .source = "rt", .routing_key = "", .arguments = {}},
        no("exchange 'x'"));
   client.publish(1, "", "q", "m");
   CHECK(sim.refused(client) == no("exchange 'amq.default'"));
@@ -446,9 +451,9 @@ TEST_CASE("limits of consumers and of queues") {
   client.send(1, amqp::QueueDeclare{.queue = "c", .arguments = {}});
   CHECK(sim.refused(client) ==
         "PRECONDITION_FAILED - cannot declare queue 'c': queue limit in vhost '/' (1) is reached");
-  client.send(1, amqp::BasicConsume{.queue = "a", .arguments = {}});
+  client.send(1, amqp::BasicConsume{.queue = "a", .consumer_tag = "", .arguments = {}});
   REQUIRE(client.await<amqp::BasicConsumeOk>(1));
-  client.send(1, amqp::BasicConsume{.queue = "a", .arguments = {}});
+  client.send(1, amqp::BasicConsume{.queue = "a", .consumer_tag = "", .arguments = {}});
   REQUIRE(sim.world.run_until([&] {
     client.poll();
     return client.close_code() != 0;
@@ -535,6 +540,7 @@ TEST_CASE("quorum queues, single active consumers") {
       "none but current is the value 'quorum' of type 'longstr'");
   declare("s", true, table("x-single-active-consumer", true));
   REQUIRE(client.await<amqp::QueueDeclareOk>(1));
-  client.send(1, amqp::BasicConsume{.queue = "s", .exclusive = true, .arguments = {}});
+  client.send(
+      1, amqp::BasicConsume{.queue = "s", .consumer_tag = "", .exclusive = true, .arguments = {}});
   CHECK(sim.refused(client) == "ACCESS_REFUSED - queue 's' in vhost '/' in exclusive use");
 }
