@@ -82,6 +82,9 @@ L1_WORDS = [
      "a socket"),
     (re.compile(r"\buv_\w+\s*\("), "libuv"),
 ]
+# OpenSSL's sessions and certificates; its hashes (openssl/evp.h, rand.h, crypto.h) are for anybody.
+TLS_HEADERS = re.compile(r"openssl/(ssl|bio|pem|x509\w*|err|objects)\.h\Z")
+TLS_FOLDER = "broker/runtime/tls/"
 # Where L1 does not hold, with the reason. Tests may use what they need (sleeping is banned by
 # lint_style.py).
 L1_EXEMPT = {
@@ -91,6 +94,7 @@ L1_EXEMPT = {
     "broker/runtime/config_file.cc": "reads the configuration file",
     "broker/runtime/machine.cc": "asks the machine for its name, cores and memory",
     "broker/runtime/log.cc": "writes the log",
+    "broker/runtime/tls/tls_files.cc": "reads certificates",
     "tests/": "tests",
 }
 
@@ -143,6 +147,14 @@ def check_l1(path, text, report):
                        f"L1: {match[0].strip()} ({what}) only in broker/runtime/uv/")
 
 
+def check_tls(path, text, report):
+    if path.startswith((TLS_FOLDER, "broker/http/", "tests/")):
+        return
+    for match in INCLUDE.finditer(strip_comments(text)):
+        if TLS_HEADERS.match(match[2]):
+            report.add(path, line_of(text, match.start(1)), f"<{match[2]}> only in {TLS_FOLDER}")
+
+
 def check(root):
     report = Report()
     for path in repo_files(root):
@@ -154,6 +166,7 @@ def check(root):
         text = read(root, path)
         check_includes(root, path, text, report)
         check_l1(path, text, report)
+        check_tls(path, text, report)
     return report
 
 

@@ -77,6 +77,16 @@ inline constexpr int kTrimChecks = 20;                         // that shards ar
 // How often the counted memory is compared with the watermark.
 inline constexpr std::uint64_t kMemoryCheckMs = 50;
 
+// --- TLS ---
+
+// Handshakes under way on one shard. Each holds some 30 KiB; an honest one takes milliseconds.
+inline constexpr std::size_t kTlsHandshakesMax = 512;
+// Steps of handshakes in one turn of the loop. The dear one is a signature, near a millisecond with
+// RSA keys: what others wait for.
+inline constexpr int kTlsStepsPerTurn = 4;
+// How often the node looks whether certificate files have changed.
+inline constexpr std::uint64_t kTlsFilesCheckMs = 2000;
+
 // --- protocol ---
 
 // RabbitMQ refuses a frame_max below this (AMQP 0-9-1, 4.2.3: frame-min-size).

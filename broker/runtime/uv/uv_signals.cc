@@ -14,6 +14,7 @@ struct UvSignals::Impl {
   uv_loop_t loop{};
   uv_signal_t term{};
   uv_signal_t interrupt{};
+  uv_signal_t hang_up{};
   uv_async_t stop{};
 
   void take(uv_signal_t& handle, int number) {
@@ -39,11 +40,14 @@ UvSignals::UvSignals(std::function<void(int)> received) : impl_(std::make_unique
   RT_CHECK(error == 0, "no wake-up for an event loop: out of descriptors");
   impl_->take(impl_->term, SIGTERM);
   impl_->take(impl_->interrupt, SIGINT);
+  static_assert(kReloadSignal == SIGHUP);
+  impl_->take(impl_->hang_up, SIGHUP);
 }
 
 UvSignals::~UvSignals() {
   uv_close(reinterpret_cast<uv_handle_t*>(&impl_->term), nullptr);
   uv_close(reinterpret_cast<uv_handle_t*>(&impl_->interrupt), nullptr);
+  uv_close(reinterpret_cast<uv_handle_t*>(&impl_->hang_up), nullptr);
   uv_close(reinterpret_cast<uv_handle_t*>(&impl_->stop), nullptr);
   uv_run(&impl_->loop, UV_RUN_DEFAULT);
   uv_loop_close(&impl_->loop);

@@ -1,4 +1,4 @@
-// The signals that end a node, taken on the main thread.
+// The signals that a node listens to, taken on the main thread.
 #pragma once
 
 #include <functional>
@@ -6,8 +6,11 @@
 
 namespace ringtail::runtime {
 
-// Made and run on the main thread, before any shard starts. From then on SIGTERM and SIGINT are
-// reported instead of ending the process, and SIGPIPE is ignored.
+// SIGHUP: look at what may have changed outside.
+inline constexpr int kReloadSignal = 1;
+
+// Made and run on the main thread, before any shard starts. From then on SIGTERM, SIGINT and SIGHUP
+// are reported instead of ending the process, and SIGPIPE is ignored.
 class UvSignals {
  public:
   // `received` gets the number of each signal, inside run(). It must not throw.
