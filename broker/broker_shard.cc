@@ -54,6 +54,7 @@ BrokerShard::BrokerShard(runtime::Shard& shard, const runtime::Config& config, s
                 propose(DeleteQueue{record->vhost, record->name, record->qid},
                         [done = std::move(done)](const CommandResult&) { done(); });
               }),
+      tls_handshakes_(shard.env(), config.tls.handshake_timeout_ms, runtime::kTlsHandshakesMax),
       shards_(shards) {
   shard_.add(kBrokerShardActor, *this);
   seed_default_user(metadata_.store(), config);
@@ -170,7 +171,10 @@ std::string BrokerShard::generate_name(std::string_view prefix) {
 void BrokerShard::receive(runtime::LetterPtr letter) noexcept {
   switch (letter->kind) {
     case kAdopt:
-      adopt(std::move(runtime::letter_cast<Adopt>(*letter).socket));
+      adopt(runtime::letter_cast<Adopt>(*letter));
+      break;
+    case kUseCertificate:
+      tls_context_ = std::move(runtime::letter_cast<UseCertificate>(*letter).context);
       break;
     case kConnectionEnded:
       if (count_ended_) count_ended_(letter->from.shard);
@@ -228,8 +232,8 @@ void BrokerShard::answer_probe(const runtime::Letter& letter) {
   shard_.post(address_of(shard_.node(), shard_.id()), probe.from, std::move(answer));
 }
 
-void BrokerShard::adopt(std::unique_ptr<runtime::AcceptedSocket> socket) {
-  auto stream = shard_.env().net().adopt(std::move(socket));
+void BrokerShard::adopt(Adopt& letter) {
+  auto stream = shard_.env().net().adopt(std::move(letter.socket));
   if (!stream || shutting_down_) {
     if (!stream) {
       runtime::log(runtime::LogLevel::kError, "listener", "cannot take a connection: {}",
@@ -238,6 +242,11 @@ void BrokerShard::adopt(std::unique_ptr<runtime::AcceptedSocket> socket) {
     shard_.post(address_of(shard_.node(), shard_.id()), address_of(shard_.node(), ShardId{0}),
                 std::make_unique<ConnectionEnded>());
     return;
+  }
+  if (letter.tls) {
+    stream.value() =
+        std::make_unique<runtime::TlsStream>(std::move(stream.value()), tls_context_,
+                                             tls_handshakes_, runtime::TlsStream::Side::kServer);
   }
   auto connection = std::make_unique<Connection>(*this, std::move(stream).value());
   Connection& added = *connection;

@@ -19,6 +19,7 @@
 #include "broker/runtime/memory_gauge.h"
 #include "broker/runtime/net.h"
 #include "broker/runtime/shard.h"
+#include "broker/runtime/tls/tls_stream.h"
 #include "cluster/metadata/service.h"
 #include "queue/queue_registry.h"
 
@@ -36,12 +37,19 @@ enum BrokerLetterKind : runtime::LetterKind {
   kDirectReply,                      // direct_reply.h
   kProbeReply,
   kReplyProbed,
-  kShutDownDone,  // shard -> node's first shard: all are closed
+  kShutDownDone,    // shard -> node's first shard: all are closed
+  kUseCertificate,  // listener -> shard: for connections over TLS from now on
 };
 
 struct Adopt : runtime::Letter {
   Adopt() : Letter(kAdopt) {}
   std::unique_ptr<runtime::AcceptedSocket> socket;
+  bool tls = false;  // it came to a listener for TLS
+};
+struct UseCertificate : runtime::Letter {
+  explicit UseCertificate(runtime::TlsContext own)
+      : Letter(kUseCertificate), context(std::move(own)) {}
+  runtime::TlsContext context;
 };
 struct ConnectionEnded : runtime::Letter {
   ConnectionEnded() : Letter(kConnectionEnded) {}
@@ -148,7 +156,7 @@ class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
   void raise_memory_alarm();
   void pass_reply(runtime::LetterPtr letter);
   void answer_probe(const runtime::Letter& letter);
-  void adopt(std::unique_ptr<runtime::AcceptedSocket> socket);
+  void adopt(Adopt& letter);
   void shut_down();
   void report_shut_down_if_done();
   void bury();
@@ -184,6 +192,8 @@ class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
   std::unordered_map<std::uint64_t, std::function<void(const cluster::metadata::CommandResult&)>>
       proposals_;
   std::unordered_map<std::string, runtime::Address> reply_consumers_;
+  runtime::TlsContext tls_context_;
+  runtime::TlsHandshakes tls_handshakes_;
   std::map<std::uint64_t, std::unique_ptr<Connection>> connections_;  // by id
   std::vector<std::unique_ptr<Connection>> ended_;
   BuryTask bury_task_{*this};

@@ -18,6 +18,9 @@ namespace {
 
 constexpr std::uint8_t kProtocolHeader[8] = {'A', 'M', 'Q', 'P', 0, 0, 9, 1};
 
+// The first byte of a TLS client.
+constexpr std::uint8_t kTlsHandshakeRecord = 22;
+
 // What a leftover may keep allocated while it is empty.
 constexpr std::size_t kLeftoverKept = 1024;
 
@@ -125,7 +128,10 @@ bool Connection::take_protocol_header(std::span<const std::uint8_t>& input) {
   const std::size_t seen = std::min(input.size(), sizeof kProtocolHeader);
   if (std::memcmp(input.data(), kProtocolHeader, seen) != 0) {
     // 4.2.2: anything else is answered with the header we speak, and the end.
-    log(LogLevel::kError, "connection", "{}: no AMQP 0-9-1 protocol header", stream_->peer_name());
+    log(LogLevel::kError, "connection", "{}: no AMQP 0-9-1 protocol header{}", stream_->peer_name(),
+        input.front() == kTlsHandshakeRecord && stream_->tls() == nullptr
+            ? ", but the beginning of TLS on the port without it"
+            : "");
     out_.append_copy(kProtocolHeader, sizeof kProtocolHeader);
     write_output();
     close_stream();

@@ -193,8 +193,10 @@ void Connection::close_stream() {
 
 void Connection::on_closed(const runtime::Status& status) noexcept {
   if (state_ != ConnectionState::kClosed) {
-    log(LogLevel::kWarning, "connection", "{}: client unexpectedly closed the connection: {}",
-        stream_->peer_name(), status.text());
+    const bool by_client =
+        status.code() == runtime::Code::kClosed || status.code() == runtime::Code::kIo;
+    log(LogLevel::kWarning, "connection", "{}: {}{}", stream_->peer_name(),
+        by_client ? "client unexpectedly closed the connection: " : "", status.text());
     transition(ConnectionState::kClosed);
   }
   stream_closed_ = true;

@@ -1,4 +1,5 @@
-// The node program: reads the configuration, runs a Node until SIGTERM or SIGINT.
+// The node program: reads the configuration, runs a Node until SIGTERM or SIGINT; SIGHUP makes it
+// look at its certificate files.
 #include <cstdio>
 
 #include "broker/channel.h"
@@ -27,6 +28,10 @@ int run(const ringtail::runtime::Config& config) {
   bool stopping = false;
   ringtail::runtime::UvSignals* signals_in_use = nullptr;
   ringtail::runtime::UvSignals signals([&](int number) {
+    if (number == ringtail::runtime::kReloadSignal) {
+      if (!stopping) node.reload_certificate();
+      return;
+    }
     if (stopping) return;
     stopping = true;
     log(LogLevel::kInfo, "node", "stopping on signal {}", number);

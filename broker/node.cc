@@ -53,6 +53,12 @@ Status Node::start() {
   return status;
 }
 
+void Node::reload_certificate() {
+  shards_[0].call([this](Shard&) {
+    if (listener_ != nullptr) listener_->reload_certificate();
+  });
+}
+
 void Node::shut_down(std::function<void()> done) {
   shards_[0].call([this, done = std::move(done)](Shard& shard) {
     listener_.reset();

@@ -23,6 +23,8 @@ class Node {
 
   // Starts the shards, then opens the listeners. On failure nothing is left running.
   runtime::Status start();
+  // Looks whether the certificate files of TLS have changed. From any thread, while it runs.
+  void reload_certificate();
   // Closes the listeners, says connection.close 320 to every client and waits for them, not longer
   // than kShutDownTimeoutMs; then runs `done` (on shard 0's thread). From any thread.
   void shut_down(std::function<void()> done);
