@@ -80,9 +80,11 @@ Status Listener::open_bound(const std::string& address, std::uint16_t port, bool
 
 Status Listener::open_one(const std::string& address, std::uint16_t port, bool tls) {
   auto listener = broker_shard_.shard().env().net().listen(
-      address, port, [this, tls](std::unique_ptr<runtime::AcceptedSocket> socket) {
+      address, port,
+      [this, tls](std::unique_ptr<runtime::AcceptedSocket> socket) {
         accepted(std::move(socket), tls);
-      });
+      },
+      broker_shard_.config().tcp_backlog);
   if (!listener) return listener.status();
   log(LogLevel::kInfo, "listener", "{} on {}", tls ? "AMQP over TLS" : "AMQP",
       listener.value()->local_name());

@@ -45,7 +45,7 @@ std::string help_text() {
                      std::string(setting.help) + " (default: " + setting.fallback + ")");
   }
   text += "\nOther:\n";
-  append_help_line(text, "  --config FILE", "settings in the style of rabbitmq.conf");
+  append_help_line(text, "  --config FILE", "settings in the style of rabbitmq.conf; with conf.d/");
   append_help_line(text, "  --version", "print the version and end");
   append_help_line(text, "  --help", "print this and end");
   text +=
@@ -102,9 +102,15 @@ void fill_defaults(Config& config, const Machine& machine) {
 Status apply_file(ConfigDraft& draft, const std::string& path) {
   if (path.empty()) return wrong_flag("config", "'' is not a file name");
   draft.config.config_file = path;
-  Result<std::string> text = read_config_file(path);
-  RT_TRY(text.status());
-  return apply_config_lines(draft, text.value(), path);
+  Result<std::vector<std::string>> paths = config_files(path);
+  RT_TRY(paths.status());
+  for (const std::string& file : paths.value()) {
+    Result<std::string> text = read_config_file(file);
+    RT_TRY(text.status());
+    RT_TRY(apply_config_lines(draft, text.value(), file));
+  }
+  file_done(draft);
+  return {};
 }
 
 Status apply_flags(ConfigDraft& draft, const std::vector<cxxopts::KeyValue>& arguments) {
@@ -147,7 +153,7 @@ Result<CommandLine> read_flags(int argc, const char* const* argv) {
   ConfigDraft draft;
   if (parsed.count("config") > 0) RT_TRY(apply_file(draft, parsed["config"].as<std::string>()));
   RT_TRY(apply_flags(draft, parsed.arguments()));
-  all_done(draft);
+  RT_TRY(all_done(draft));
   fill_defaults(draft.config, read_machine());
   line.config = std::move(draft.config);
   return line;

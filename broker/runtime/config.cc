@@ -112,37 +112,36 @@ constexpr std::array kSettings = {
             apply_data_dir},
     Setting{"shards", kNodeGroup, "N", "event loops, each a thread", "cores available less one",
             apply_shards},
+    Setting{"definitions", kNodeGroup, "FILE", "RabbitMQ's JSON of definitions, loaded at boot",
+            "none", apply_definitions},
     Setting{"log-level", kNodeGroup, "LEVEL", "debug, info, warning, error or none", "info",
             apply_log_level},
     Setting{"bind", kListenGroup, "ADDRESSES", "addresses, comma separated; * is all",
             "127.0.0.1,::1", apply_bind},
     Setting{"amqp-port", kListenGroup, "PORT", "AMQP; 0 takes any free port", "5672",
             apply_amqp_port},
+    Setting{"amqps-port", kListenGroup, "PORT|none", "AMQP over TLS; see ssl_options in the docs",
+            "none", apply_amqps_port},
+    Setting{"management-port", kListenGroup, "PORT|none", "HTTP; 0 takes any free port", "15672",
+            apply_management_port},
     Setting{"frame-max", kAmqpGroup, "SIZE", "largest frame, 4096 to 131072 bytes", "131072",
             apply_frame_max},
     Setting{"channel-max", kAmqpGroup, "N", "channels per connection; 0 is no limit", "2047",
             apply_channel_max},
     Setting{"heartbeat", kAmqpGroup, "SECONDS", "heartbeat offered to clients; 0 is none", "60",
             apply_heartbeat},
+    Setting{"consumer-timeout", kLimitsGroup, "MS",
+            "longest time for an acknowledgement; 0 is none", "0", apply_consumer_timeout},
     Setting{"max-message-size", kLimitsGroup, "SIZE", "largest message, up to 512MiB", "128MiB",
             apply_max_message_size},
     Setting{"memory-high-watermark", kLimitsGroup, "PART|SIZE",
             "memory above which publishers wait", "0.4", apply_watermark},
 };
 
-constexpr std::array<std::string_view, 13> kLaterFlags = {"amqps-port",
-                                                          "management-port",
-                                                          "metrics-port",
-                                                          "cluster-port",
-                                                          "join",
-                                                          "cookie-file",
-                                                          "definitions",
-                                                          "disk-free-limit",
-                                                          "heartbeat-interval-ms",
-                                                          "lease-ms",
-                                                          "node-down-ms",
-                                                          "cluster-partition-handling",
-                                                          "consumer-timeout"};
+constexpr std::array<std::string_view, 9> kLaterFlags = {
+    "metrics-port", "cluster-port",    "join",
+    "cookie-file",  "disk-free-limit", "heartbeat-interval-ms",
+    "lease-ms",     "node-down-ms",    "cluster-partition-handling"};
 
 // What a unit multiplies by: "KiB" 1024, "kb" 1000, "" 1. False: no such unit.
 bool unit_factor(std::string_view unit, std::uint64_t& factor) {
@@ -229,6 +228,52 @@ std::string apply_max_message_size(ConfigDraft& draft, std::string_view value) {
   return {};
 }
 
+std::string apply_text(std::string& target, std::string_view value) {
+  if (value.empty()) return "is empty";
+  if (value.starts_with("encrypted:")) return "is encrypted, which this version cannot read";
+  target = value;
+  return {};
+}
+
+std::string apply_boolean(bool& target, std::string_view value) {
+  if (value != "true" && value != "false") return "is not true or false";
+  target = value == "true";
+  return {};
+}
+
+std::string apply_limit(std::uint64_t& target, std::string_view value, std::uint64_t largest) {
+  std::uint64_t limit = 0;
+  if (value != "infinity" && (!parse_whole_number(value, limit) || limit > largest)) {
+    return "is not a limit (0 to " + std::to_string(largest) + "; 0 or infinity is none)";
+  }
+  target = limit;
+  return {};
+}
+
+std::string apply_listener_value(std::vector<std::uint16_t>& ports,
+                                 std::vector<ListenAddress>& listeners, std::string_view value) {
+  std::uint64_t port = 0;
+  if (parse_whole_number(value, port)) {
+    if (port > 65535) return std::string(kPortRule);
+    ports.push_back(static_cast<std::uint16_t>(port));
+    return {};
+  }
+  const std::size_t colon = value.rfind(':');
+  ListenAddress listener;
+  if (colon == std::string_view::npos ||
+      !parse_numeric_address(value.substr(0, colon), listener.address) ||
+      !parse_whole_number(value.substr(colon + 1), port) || port > 65535) {
+    return "is not a port (0 to 65535) or a numeric address and port (127.0.0.1:5672, ::1:5672)";
+  }
+  listener.port = static_cast<std::uint16_t>(port);
+  listeners.push_back(std::move(listener));
+  return {};
+}
+
+std::string_view name_behind(std::string_view key, std::string_view prefix) {
+  return key.starts_with(prefix) ? key.substr(prefix.size()) : std::string_view();
+}
+
 bool parse_whole_number(std::string_view text, std::uint64_t& out) {
   const char* const end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, out);
@@ -283,10 +328,15 @@ void file_done(ConfigDraft& draft) {
     // As in RabbitMQ: listeners that are named take the place of the default one.
     config.amqp_listener_enabled = false;
   }
+  if (draft.ssl_none) {
+    config.extra_amqps_listeners.clear();
+    draft.extra_tls_ports.clear();
+    config.amqps_port = 0;
+  }
   if (draft.loopback_none) config.loopback_users.clear();
 }
 
-void all_done(ConfigDraft& draft) {
+Status all_done(ConfigDraft& draft) {
   Config& config = draft.config;
   for (const std::uint16_t port : draft.extra_ports) {
     for (const std::string& address : config.bind) {
@@ -294,6 +344,7 @@ void all_done(ConfigDraft& draft) {
     }
   }
   draft.extra_ports.clear();
+  return tls_done(draft);
 }
 
 }  // namespace ringtail::runtime

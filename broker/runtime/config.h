@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "broker/runtime/limits.h"
 #include "broker/runtime/log.h"
 #include "broker/runtime/status.h"
 
@@ -56,8 +57,10 @@ struct Config {
   std::uint16_t management_port = 15672;
   bool management_enabled = true;
   std::string definitions_file;  // load_definitions; empty: none
-  unsigned shards = 0;           // set by parse_command_line(): cores available less one
-  std::string config_file;       // empty: none
+  // Connections that the kernel keeps for a listener until they are accepted.
+  std::uint16_t tcp_backlog = kListenBacklog;
+  unsigned shards = 0;      // set by parse_command_line(): cores available less one
+  std::string config_file;  // empty: none
   LogLevel log_level = LogLevel::kInfo;
   // 4096 to 131072. RabbitMQ takes more, and 0 for no limit; both become 131072 here, the largest
   // frame that the read buffer holds (limits.h), with a warning.
@@ -98,7 +101,8 @@ struct CommandLine {
   std::string text;  // what to print for kVersion and kHelp
 };
 
-// Flags, then the file that --config names, then defaults of this machine.
+// Flags, then the file that --config names and conf.d/*.conf beside it (in the order of their
+// names, a later line beats an earlier one), then defaults of this machine.
 Result<CommandLine> parse_command_line(int argc, const char* const* argv);
 
 // One file's lines into `config`, which stays as it was when a line is refused. Exposed for tests;

@@ -1,11 +1,13 @@
 // rabbitmq.conf's form (sysctl style): lines of `key = value`; # begins a comment, at the start of
 // a line or behind a value; a value may stand in '...' or "..." and then holds anything but the
-// quote.
+// quote. $(NAME) in a value is that variable of the environment.
 #include "broker/runtime/config_file.h"
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 namespace ringtail::runtime {
@@ -37,6 +39,22 @@ std::string unquote(std::string_view& value) {
   return {};
 }
 
+// Puts the environment's values in the place of $(NAME), once. Returns what is wrong, or nothing.
+std::string expand(std::string_view value, std::string& expanded) {
+  while (true) {
+    const std::size_t begin = value.find("$(");
+    expanded += value.substr(0, begin);
+    if (begin == std::string_view::npos) return {};
+    const std::size_t end = value.find(')', begin);
+    if (end == std::string_view::npos) return "has a $( without its )";
+    const std::string name(value.substr(begin + 2, end - begin - 2));
+    const char* found = std::getenv(name.c_str());
+    if (found == nullptr) return "refers to " + name + ", which is not in the environment";
+    expanded += found;
+    value.remove_prefix(end + 1);
+  }
+}
+
 std::string as_flag(std::string_view key) {
   std::string flag(key);
   for (char& c : flag) {
@@ -45,7 +63,7 @@ std::string as_flag(std::string_view key) {
   return flag;
 }
 
-std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 // Returns what is wrong, or nothing.
 std::string apply_key(ConfigDraft& draft, std::string_view key, std::string_view value) {
@@ -54,22 +72,22 @@ std::string apply_key(ConfigDraft& draft, std::string_view key, std::string_view
   for (const Setting& setting : settings()) {
     if (flag != setting.flag) continue;
     rule = setting.apply(draft, value);
-    return rule.empty() ? rule : std::string(key) + ": " + quoted(value) + " " + rule;
+    return rule.empty() ? rule : std::string(key) + ": " + in_quotes(value) + " " + rule;
   }
   switch (apply_rabbitmq_key(draft, key, value, rule)) {
     case KeyKind::kActs:
-      return rule.empty() ? rule : std::string(key) + ": " + quoted(value) + " " + rule;
+      return rule.empty() ? rule : std::string(key) + ": " + in_quotes(value) + " " + rule;
     case KeyKind::kHasNoEffect:
-      draft.config.warnings.push_back("key " + quoted(key) +
+      draft.config.warnings.push_back("key " + in_quotes(key) +
                                       " is known but has no effect in this version");
       return {};
     case KeyKind::kUnknown:
       break;
   }
   if (is_flag_of_later_version(flag)) {
-    return "key " + quoted(key) + " belongs to a later version of Ringtail";
+    return "key " + in_quotes(key) + " belongs to a later version of Ringtail";
   }
-  return "unknown key " + quoted(key);
+  return "unknown key " + in_quotes(key);
 }
 
 // Returns what is wrong, or nothing.
@@ -80,13 +98,17 @@ std::string apply_line(ConfigDraft& draft, std::string_view line) {
   const std::string_view key = trimmed(line.substr(0, equals));
   if (equals == std::string_view::npos || key.empty() ||
       key.find_first_of(" \t#'\"") != std::string_view::npos) {
-    return quoted(line) + " is not of the form key = value";
+    return in_quotes(line) + " is not of the form key = value";
   }
   std::string_view value = line.substr(equals + 1);
   if (const std::string wrong = unquote(value); !wrong.empty()) {
     return std::string(key) + ": " + wrong;
   }
-  return apply_key(draft, key, value);
+  std::string expanded;
+  if (const std::string wrong = expand(value, expanded); !wrong.empty()) {
+    return std::string(key) + ": " + in_quotes(value) + " " + wrong;
+  }
+  return apply_key(draft, key, expanded);
 }
 
 }  // namespace
@@ -101,7 +123,6 @@ Status apply_config_lines(ConfigDraft& draft, std::string_view text, const std::
     }
     text.remove_prefix(std::min(end + 1, text.size()));
   }
-  file_done(draft);
   return {};
 }
 
@@ -109,9 +130,31 @@ Status apply_config_text(Config& config, const std::string& text, const std::str
   ConfigDraft draft;
   draft.config = config;
   RT_TRY(apply_config_lines(draft, text, name));
-  all_done(draft);
+  file_done(draft);
+  RT_TRY(all_done(draft));
   config = std::move(draft.config);
   return {};
+}
+
+Result<std::vector<std::string>> config_files(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> files;
+  const fs::path folder = fs::path(path).parent_path() / "conf.d";
+  std::error_code error;
+  if (fs::is_directory(folder, error)) {
+    // Not the range loop: its steps throw.
+    fs::directory_iterator at(folder, error);
+    for (; !error && at != fs::directory_iterator(); at.increment(error)) {
+      if (at->path().extension() == ".conf") files.push_back(at->path().string());
+    }
+    if (error) {
+      return Status(Code::kNotFound,
+                    "config directory " + in_quotes(folder.string()) + ": " + error.message());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  files.insert(files.begin(), path);
+  return files;
 }
 
 Result<std::string> read_config_file(const std::string& path) {
@@ -121,11 +164,11 @@ Result<std::string> read_config_file(const std::string& path) {
   if (in) in.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!in.is_open() || in.bad() || (in.fail() && !in.eof())) {
     const std::string reason = errno == 0 ? "it cannot be read" : std::strerror(errno);
-    return Status(Code::kNotFound, "config file " + quoted(path) + ": " + reason);
+    return Status(Code::kNotFound, "config file " + in_quotes(path) + ": " + reason);
   }
   text.resize(static_cast<std::size_t>(in.gcount()));
   if (text.size() > kFileSizeMax) {
-    return Status(Code::kInvalid, "config file " + quoted(path) + " is larger than 4 MiB");
+    return Status(Code::kInvalid, "config file " + in_quotes(path) + " is larger than 4 MiB");
   }
   return text;
 }

@@ -1,4 +1,5 @@
-// RabbitMQ's own keys: those that act here, and those that are known but have no effect in this
+// RabbitMQ's own keys: those that act here (TLS in config_tls.cc, logins and limits in
+// config_access.cc), and those that are known but have no effect in this
 // version. Sources: RabbitMQ's configuration guide and the schema files of its releases 3.7 to 4.1.
 #include <algorithm>
 #include <array>
@@ -15,37 +16,13 @@ namespace {
 bool is_true(std::string_view value) { return value == "true"; }
 bool is_boolean(std::string_view value) { return value == "true" || value == "false"; }
 
-// Text that this version cannot read must not become a password by mistake.
-std::string apply_text(std::string& target, std::string_view value) {
-  if (value.empty()) return "is empty";
-  if (value.starts_with("encrypted:")) return "is encrypted, which this version cannot read";
-  if (value.find("$(") != std::string_view::npos) {
-    return "refers to the environment, which this version does not read";
-  }
-  target = value;
-  return {};
-}
-
 std::string apply_listener(ConfigDraft& draft, std::string_view name, std::string_view value) {
   std::uint64_t port = 0;
-  if (parse_whole_number(value, port)) {
-    if (name == "default") return apply_amqp_port(draft, value);
-    if (port > 65535) return std::string(kPortRule);
-    draft.extra_ports.push_back(static_cast<std::uint16_t>(port));
-    draft.tcp_listener_given = true;
-    return {};
-  }
-  const std::size_t colon = value.rfind(':');
-  ListenAddress listener;
-  if (colon == std::string_view::npos ||
-      !parse_numeric_address(value.substr(0, colon), listener.address) ||
-      !parse_whole_number(value.substr(colon + 1), port) || port > 65535) {
-    return "is not a port (0 to 65535) or a numeric address and port (127.0.0.1:5672, ::1:5672)";
-  }
-  listener.port = static_cast<std::uint16_t>(port);
-  draft.config.extra_amqp_listeners.push_back(std::move(listener));
-  draft.tcp_listener_given = true;
-  return {};
+  if (name == "default" && parse_whole_number(value, port)) return apply_amqp_port(draft, value);
+  std::string rule =
+      apply_listener_value(draft.extra_ports, draft.config.extra_amqp_listeners, value);
+  if (rule.empty()) draft.tcp_listener_given = true;
+  return rule;
 }
 
 std::string apply_loopback_user(ConfigDraft& draft, std::string_view name, std::string_view value) {
@@ -104,12 +81,6 @@ std::string apply_console(ConfigDraft& draft, std::string_view value) {
   return {};
 }
 
-std::string apply_default_user(ConfigDraft& draft, std::string_view value) {
-  return apply_text(draft.config.default_user, value);
-}
-std::string apply_default_pass(ConfigDraft& draft, std::string_view value) {
-  return apply_text(draft.config.default_pass, value);
-}
 std::string apply_product(ConfigDraft& draft, std::string_view value) {
   return apply_text(draft.config.product, value);
 }
@@ -129,8 +100,6 @@ constexpr std::array kActingKeys = {
     ActingKey{"vm_memory_high_watermark.relative", apply_watermark_part},
     ActingKey{"vm_memory_high_watermark.absolute", apply_watermark_size},
     ActingKey{"handshake_timeout", apply_handshake_timeout},
-    ActingKey{"default_user", apply_default_user},
-    ActingKey{"default_pass", apply_default_pass},
     ActingKey{"log.console", apply_console},
     ActingKey{"log.console.level", apply_log_level},
     ActingKey{"log.default.level", apply_log_level},
@@ -142,7 +111,7 @@ constexpr std::array kActingKeys = {
 // --- keys without effect ---
 
 // A family of keys whose members nobody lists: everything that begins so.
-constexpr std::array<std::string_view, 44> kFamilies = {
+constexpr std::array<std::string_view, 43> kFamilies = {
     "advanced.",
     "auth_cache.",
     "auth_http.",
@@ -176,7 +145,6 @@ constexpr std::array<std::string_view, 44> kFamilies = {
     "runtime_parameters.limits.",
     "shovel.",
     "socket_writer.",
-    "ssl_options.",
     "stomp.",
     "stream.",
     "sysmon_handler.",
@@ -190,13 +158,12 @@ constexpr std::array<std::string_view, 44> kFamilies = {
 };
 
 // Single keys; a last part of "*" stands for any one name.
-constexpr std::array<std::string_view, 89> kWithoutEffect = {
+constexpr std::array<std::string_view, 80> kWithoutEffect = {
     "anonymous_login_pass",
     "anonymous_login_user",
     "auth_backends.*",
     "auth_backends.*.authn",
     "auth_backends.*.authz",
-    "auth_mechanisms.*",
     "background_gc_enabled",
     "background_gc_target_interval",
     "channel_interceptor.priorities.*",
@@ -207,19 +174,10 @@ constexpr std::array<std::string_view, 89> kWithoutEffect = {
     "cluster_partition_handling",
     "cluster_partition_handling.pause_if_all_down.nodes.*",
     "cluster_partition_handling.pause_if_all_down.recover",
-    "cluster_queue_limit",
     "collect_statistics",
     "collect_statistics_interval",
-    "connection_max",
     "consumer_disconnected_timeout",
-    "consumer_max_per_channel",
-    "consumer_timeout",
-    "default_permissions.configure",
-    "default_permissions.read",
-    "default_permissions.write",
     "default_queue_type",
-    "default_user_tags.*",
-    "default_vhost",
     "default_worker_pool_size",
     "delegate_count",
     "disk_free_limit.absolute",
@@ -229,9 +187,6 @@ constexpr std::array<std::string_view, 89> kWithoutEffect = {
     "initial_frame_max",
     "lazy_queue_explicit_gc_run_operation_threshold",
     "link_max_per_session",
-    "listeners.ssl",
-    "listeners.ssl.*",
-    "load_definitions",
     "max_channels_per_connection",
     "max_connections",
     "memory_monitor_interval",
@@ -261,13 +216,18 @@ constexpr std::array<std::string_view, 89> kWithoutEffect = {
     "reverse_dns_lookups",
     "session_max_per_connection",
     "ssl_allow_poodle_attack",
-    "ssl_cert_login_from",
     "ssl_cert_login_san_index",
     "ssl_cert_login_san_type",
-    "ssl_handshake_timeout",
     "ssl_options",
+    "ssl_options.bypass_pem_cache",
+    "ssl_options.dh",
+    "ssl_options.dhfile",
+    "ssl_options.honor_ecc_order",
+    "ssl_options.log_alert",
+    "ssl_options.log_level",
+    "ssl_options.psk_identity",
+    "ssl_options.reuse_sessions",
     "statistics.level",
-    "tcp_listen_options.backlog",
     "tcp_listen_options.buffer",
     "tcp_listen_options.delay_send",
     "tcp_listen_options.exit_on_close",
@@ -276,7 +236,6 @@ constexpr std::array<std::string_view, 89> kWithoutEffect = {
     "tcp_listen_options.recbuf",
     "tcp_listen_options.sndbuf",
     "total_memory_available_override_value",
-    "vhost_max",
     "vhost_restart_strategy",
     "vm_memory_calculation_strategy",
     "vm_memory_high_watermark_paging_ratio",
@@ -305,11 +264,6 @@ bool has_no_effect(std::string_view key) {
                      [key](std::string_view pattern) { return matches(pattern, key); });
 }
 
-// "listeners.tcp.NAME" with the prefix "listeners.tcp.": its NAME, or nothing.
-std::string_view name_behind(std::string_view key, std::string_view prefix) {
-  return key.starts_with(prefix) ? key.substr(prefix.size()) : std::string_view();
-}
-
 }  // namespace
 
 KeyKind apply_rabbitmq_key(ConfigDraft& draft, std::string_view key, std::string_view value,
@@ -320,6 +274,9 @@ KeyKind apply_rabbitmq_key(ConfigDraft& draft, std::string_view key, std::string
   }
   if (const auto name = name_behind(key, "loopback_users."); !name.empty()) {
     rule = apply_loopback_user(draft, name, value);
+    return KeyKind::kActs;
+  }
+  if (apply_tls_key(draft, key, value, rule) || apply_access_key(draft, key, value, rule)) {
     return KeyKind::kActs;
   }
   for (const ActingKey& acting : kActingKeys) {

@@ -1,5 +1,5 @@
-// Private to config.cc, config_file.cc, config_keys.cc and command_line.cc: the one table of
-// settings behind flags and file keys, and a configuration while it is being put together.
+// Private to the config*.cc and command_line.cc: the one table of settings behind flags and file
+// keys, and a configuration while it is being put together.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,11 @@ struct ConfigDraft {
   bool tcp_listener_given = false;         // any other listeners.tcp.X
   bool loopback_none = false;              // loopback_users = none
   std::vector<std::uint16_t> extra_ports;  // listeners.tcp.X = port: on every bind address
+  bool ssl_none = false;                   // listeners.ssl = none
+  std::vector<std::uint16_t> extra_tls_ports;
+  // Lists that replace the default as soon as the file has one entry.
+  bool user_tags_given = false;
+  bool mechanisms_given = false;
 };
 
 // Puts a value into the draft. Returns nothing, or the rule that the value breaks, to be read after
@@ -46,18 +51,42 @@ enum class KeyKind : unsigned char { kUnknown, kActs, kHasNoEffect };
 // If the key acts, applies it; `rule` is the broken rule or empty.
 KeyKind apply_rabbitmq_key(ConfigDraft& draft, std::string_view key, std::string_view value,
                            std::string& rule);
+// Parts of it (config_tls.cc, config_access.cc). False: not one of theirs.
+bool apply_tls_key(ConfigDraft& draft, std::string_view key, std::string_view value,
+                   std::string& rule);
+bool apply_access_key(ConfigDraft& draft, std::string_view key, std::string_view value,
+                      std::string& rule);
 
-// A file's or the flags' part is complete: keys that belong together are resolved.
+// The files' part is complete, and all is: keys that belong together are resolved. The second names
+// what contradicts itself.
 void file_done(ConfigDraft& draft);
-void all_done(ConfigDraft& draft);
+Status all_done(ConfigDraft& draft);
+Status tls_done(ConfigDraft& draft);
 
 // --- values ---
 std::string apply_amqp_port(ConfigDraft& draft, std::string_view value);
+std::string apply_amqps_port(ConfigDraft& draft, std::string_view value);
+std::string apply_management_port(ConfigDraft& draft, std::string_view value);
+std::string apply_definitions(ConfigDraft& draft, std::string_view value);
+std::string apply_consumer_timeout(ConfigDraft& draft, std::string_view value);
 std::string apply_log_level(ConfigDraft& draft, std::string_view value);
 std::string apply_frame_max(ConfigDraft& draft, std::string_view value);
 std::string apply_channel_max(ConfigDraft& draft, std::string_view value);
 std::string apply_heartbeat(ConfigDraft& draft, std::string_view value);
 std::string apply_max_message_size(ConfigDraft& draft, std::string_view value);
+
+// Text that is not empty, and not encrypted: what this version cannot read must not become a
+// password by mistake.
+std::string apply_text(std::string& target, std::string_view value);
+// "true" or "false"; the rule otherwise.
+std::string apply_boolean(bool& target, std::string_view value);
+// A number up to `largest`; "infinity" and 0 are no limit.
+std::string apply_limit(std::uint64_t& target, std::string_view value, std::uint64_t largest);
+// A port (then into `ports`, for every address of `bind`) or an address and port.
+std::string apply_listener_value(std::vector<std::uint16_t>& ports,
+                                 std::vector<ListenAddress>& listeners, std::string_view value);
+// "listeners.tcp.NAME" with the prefix "listeners.tcp.": its NAME, or nothing.
+std::string_view name_behind(std::string_view key, std::string_view prefix);
 
 // False when the text is not a whole decimal number or over 64 bits.
 bool parse_whole_number(std::string_view text, std::uint64_t& out);

@@ -56,6 +56,9 @@ inline constexpr std::size_t kPendingFramesMax = 1024 * 1024;
 
 // --- connections ---
 
+// tcp_listen_options.backlog; the kernel cuts it at net.core.somaxconn.
+inline constexpr std::uint16_t kListenBacklog = 1024;
+
 // A handshake that failed is answered with silence for this long (RabbitMQ does the same: a client
 // that guesses passwords waits, the node does not).
 inline constexpr std::uint64_t kRefusalPauseMs = 3000;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "broker/runtime/bytes.h"
+#include "broker/runtime/limits.h"
 #include "broker/runtime/status.h"
 
 namespace ringtail::runtime {
@@ -83,9 +84,11 @@ class Net {
   // Listens on an address ("127.0.0.1", "::1", "0.0.0.0", "::"; never a host name) and port (0: any
   // free one), exclusively: a port in use is kBusy, an address that is not ours kInvalid. IPv6
   // sockets take IPv6 only. `accepted` runs on this shard; hand the socket to any shard's adopt().
+  // `backlog` connections may wait in the kernel until they are accepted.
   virtual Result<std::unique_ptr<Listener>> listen(
       const std::string& address, std::uint16_t port,
-      std::function<void(std::unique_ptr<AcceptedSocket>)> accepted) = 0;
+      std::function<void(std::unique_ptr<AcceptedSocket>)> accepted,
+      int backlog = kListenBacklog) = 0;
   virtual Result<std::unique_ptr<Stream>> adopt(std::unique_ptr<AcceptedSocket> socket) = 0;
   // Connects; `done` gets the stream or the reason.
   virtual void connect(const std::string& address, std::uint16_t port,

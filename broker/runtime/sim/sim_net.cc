@@ -363,7 +363,7 @@ void SimListener::accept(std::unique_ptr<AcceptedSocket> socket) {
 
 Result<std::unique_ptr<Listener>> SimNet::listen(
     const std::string& address, std::uint16_t port,
-    std::function<void(std::unique_ptr<AcceptedSocket>)> accepted) {
+    std::function<void(std::unique_ptr<AcceptedSocket>)> accepted, int) {
   SimNetwork& network = env_.world().network();
   if (!is_wildcard(address) && !has_address(env_.host(), address)) {
     return Status(Code::kInvalid, name_of(address, port) + ": not an address of this machine");

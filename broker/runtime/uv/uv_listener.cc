@@ -15,7 +15,6 @@ namespace ringtail::runtime {
 
 namespace {
 
-constexpr int kBacklog = 1024;  // the kernel cuts it at net.core.somaxconn
 // Connections accepted in one go before the loop looks at its other sockets.
 constexpr int kAcceptsPerTurn = 64;
 // How long a listener rests when the process has no descriptor left.
@@ -128,7 +127,7 @@ Status parse_address(const std::string& address, std::uint16_t port, sockaddr_st
 
 Result<std::unique_ptr<Listener>> uv_listen_on(
     UvLoop& loop, const std::string& address, std::uint16_t port,
-    std::function<void(std::unique_ptr<AcceptedSocket>)> accepted) {
+    std::function<void(std::unique_ptr<AcceptedSocket>)> accepted, int backlog) {
   sockaddr_storage wanted{};
   RT_TRY(parse_address(address, port, wanted));
   const auto* const wanted_address = reinterpret_cast<const sockaddr*>(&wanted);
@@ -142,7 +141,7 @@ Result<std::unique_ptr<Listener>> uv_listen_on(
   bool ok = ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0;
   ok = ok && (!v6 || ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) == 0);
   ok = ok && ::bind(fd, wanted_address, v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in)) == 0;
-  ok = ok && ::listen(fd, kBacklog) == 0;
+  ok = ok && ::listen(fd, backlog) == 0;
   if (!ok) {
     const int error = errno;
     ::close(fd);

@@ -30,7 +30,7 @@ class UvAcceptedSocket final : public AcceptedSocket {
 // another loop without a copy, and so that running out of descriptors can be waited out.
 Result<std::unique_ptr<Listener>> uv_listen_on(
     UvLoop& loop, const std::string& address, std::uint16_t port,
-    std::function<void(std::unique_ptr<AcceptedSocket>)> accepted);
+    std::function<void(std::unique_ptr<AcceptedSocket>)> accepted, int backlog);
 
 // The numeric address as a sockaddr; kInvalid names it.
 Status parse_address(const std::string& address, std::uint16_t port, sockaddr_storage& out);

@@ -49,8 +49,8 @@ UvNet::~UvNet() { RT_CHECK(!timer_open_, "destroyed before its handles were clos
 
 Result<std::unique_ptr<Listener>> UvNet::listen(
     const std::string& address, std::uint16_t port,
-    std::function<void(std::unique_ptr<AcceptedSocket>)> accepted) {
-  return uv_listen_on(loop_, address, port, std::move(accepted));
+    std::function<void(std::unique_ptr<AcceptedSocket>)> accepted, int backlog) {
+  return uv_listen_on(loop_, address, port, std::move(accepted), backlog);
 }
 
 Result<std::unique_ptr<Stream>> UvNet::adopt(std::unique_ptr<AcceptedSocket> socket) {

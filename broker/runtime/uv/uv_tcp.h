@@ -117,7 +117,8 @@ class UvNet final : public Net {
 
   Result<std::unique_ptr<Listener>> listen(
       const std::string& address, std::uint16_t port,
-      std::function<void(std::unique_ptr<AcceptedSocket>)> accepted) override;
+      std::function<void(std::unique_ptr<AcceptedSocket>)> accepted,
+      int backlog = kListenBacklog) override;
   Result<std::unique_ptr<Stream>> adopt(std::unique_ptr<AcceptedSocket> socket) override;
   void connect(const std::string& address, std::uint16_t port,
                std::function<void(Result<std::unique_ptr<Stream>>)> done) override;

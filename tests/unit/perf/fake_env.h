@@ -78,7 +78,7 @@ struct FakeEnv final : runtime::Env, runtime::Clock, runtime::Timers, runtime::R
   }
   runtime::Result<std::unique_ptr<runtime::Listener>> listen(
       const std::string&, std::uint16_t,
-      std::function<void(std::unique_ptr<runtime::AcceptedSocket>)>) override {
+      std::function<void(std::unique_ptr<runtime::AcceptedSocket>)>, int) override {
     return runtime::Status(runtime::Code::kInvalid, "no");
   }
   runtime::Result<std::unique_ptr<runtime::Stream>> adopt(
