@@ -4,12 +4,15 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "broker/runtime/uv/uv_program.h"
 #include "broker/runtime/version.h"
 #include "tools/perf/job.h"
 #include "tools/perf/options.h"
+#include "tools/perf/tls_env.h"
 
 namespace {
 
@@ -18,6 +21,7 @@ using ringtail::perf::Job;
 using ringtail::perf::JobContext;
 using ringtail::perf::Options;
 using ringtail::perf::Target;
+using ringtail::perf::TlsEnv;
 using ringtail::runtime::Status;
 using ringtail::runtime::UvProgram;
 
@@ -60,18 +64,28 @@ Status resolve_all(Options& options) {
   return {};
 }
 
-int run(const Options& options) {
+std::vector<Target> all_targets(const Options& options) {
+  std::vector<Target> targets = options.producer_targets;
+  targets.insert(targets.end(), options.consumer_targets.begin(), options.consumer_targets.end());
+  targets.push_back(options.control);
+  return targets;
+}
+
+int run(const Options& options, ringtail::runtime::TlsContext tls) {
   UvProgram::raise_descriptor_limit();
   int exit_code = 1;
   int interrupts = 0;
+  std::optional<TlsEnv> tls_env;
   std::unique_ptr<Job> job;
   UvProgram program([&](int) {
     if (++interrupts >= kPatience) std::_Exit(kExitInterrupted);
     if (job != nullptr) job->interrupt();
   });
+  tls_env.emplace(program.env(), std::move(tls));
+  for (const Target& target : all_targets(options)) tls_env->add(target);
   const JobContext context{
-      program.env(),
-      [&](std::function<void()> rung) { return program.make_alarm(std::move(rung)); }, options};
+      *tls_env, [&](std::function<void()> rung) { return program.make_alarm(std::move(rung)); },
+      options};
   job = make_job(context);
   job->start([&](int code) {
     exit_code = code;
@@ -79,6 +93,7 @@ int run(const Options& options) {
   });
   program.run();
   job.reset();
+  tls_env.reset();
   return exit_code;
 }
 
@@ -103,5 +118,10 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "ringtail-perf: {}\n", status.text());
     return 1;
   }
-  return run(options);
+  auto tls = ringtail::perf::make_tls_context(options);
+  if (!tls.ok()) {
+    fmt::print(stderr, "ringtail-perf: --ca-file: {}\n", tls.status().text());
+    return kExitUsage;
+  }
+  return run(options, std::move(tls).value());
 }

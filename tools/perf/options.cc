@@ -55,17 +55,20 @@ auto of() {
   return cxxopts::value<T>();
 }
 
+constexpr std::uint16_t kTlsPort = 5671;
 constexpr const char* kGroups[] = {"Where to connect", "Queues and routing",   "Producers",
                                    "Consumers",        "How long, how strict", "Report"};
 
 // clang-format off: one option a line reads better than what it makes of it
 void add_places(cxxopts::Options& parser) {
   parser.add_options(kGroups[0])(
-      "uri", "brokers, taken in turn; amqp://user:password@host:port/vhost or host:port",
-      cxxopts::value<Text>()->default_value("amqp://guest:guest@127.0.0.1:5672/"),
+      "uri", "brokers, taken in turn; amqp[s]://user:password@host:port/vhost or host:port",
+      cxxopts::value<Text>()->default_value("amqp://guest:guest@127.0.0.1/"),
       "U[,U...]")("producer-uri", "brokers of the producers (--uri)", of<Text>(), "U[,U...]")(
       "consumer-uri", "brokers of the consumers (--uri)", of<Text>(), "U[,U...]")(
-      "heartbeat", "seconds to negotiate (0: none)", of<std::uint16_t>(), "S");
+      "tls", "TLS to all brokers, as amqps:// does (port 5671)")(
+      "ca-file", "with TLS: PEM of whom to trust; without it any certificate will do", of<Text>(),
+      "FILE")("heartbeat", "seconds to negotiate (0: none)", of<std::uint16_t>(), "S");
   parser.add_options(kGroups[1])("q,queues", "number of queues (1)", of<int>(), "N")(
       "queue", "name of the queue; of several: NAME-0, NAME-1, ... (perf)", of<Text>(), "NAME")(
       "durable", "durable queues and exchange")("auto-delete", "auto-delete queues")(
@@ -167,7 +170,7 @@ Status take_targets(const cxxopts::ParseResult& parsed, const char* name,
                     std::vector<Target>& into) {
   into.clear();
   for (const std::string& item : split(parsed[name].as<std::string>())) {
-    Result<Target> target = parse_target(item);
+    Result<Target> target = parse_target(item, parsed.count("tls") != 0);
     if (!target.ok()) return target.status().within(fmt::format("--{}", name));
     into.push_back(std::move(target).value());
   }
@@ -229,6 +232,14 @@ Status take_values(const cxxopts::ParseResult& parsed, Options& options) {
   }
   if (parsed.count("consumer-uri") != 0) {
     RT_TRY(take_targets(parsed, "consumer-uri", options.consumer_targets));
+  }
+  take(parsed, "ca-file", options.ca_file);
+  const auto uses_tls = [](const std::vector<Target>& targets) {
+    return std::any_of(targets.begin(), targets.end(), [](const Target& t) { return t.tls; });
+  };
+  if (!options.ca_file.empty() && !options.control.tls && !uses_tls(options.producer_targets) &&
+      !uses_tls(options.consumer_targets)) {
+    return bad("--ca-file needs --tls or amqps://");
   }
   take(parsed, "heartbeat", options.heartbeat_s);
   take(parsed, "queues", options.queues);
@@ -416,14 +427,20 @@ std::string Options::key_at(int index) const {
   return routing_key.empty() ? queue_at(index) : routing_key;
 }
 
-Result<Target> parse_target(const std::string& text) {
+Result<Target> parse_target(const std::string& text, bool tls) {
   Target target;
   std::string rest = text;
   const std::size_t scheme = rest.find("://");
   if (scheme != std::string::npos) {
-    if (rest.substr(0, scheme) != "amqp") return bad("only amqp:// is understood: " + text);
+    const std::string name = rest.substr(0, scheme);
+    if (name != "amqp" && name != "amqps") {
+      return bad("only amqp:// and amqps:// are understood: " + text);
+    }
+    tls = tls || name == "amqps";
     rest = rest.substr(scheme + 3);
   }
+  target.tls = tls;
+  if (tls) target.port = kTlsPort;
   const std::size_t slash = rest.find('/');
   std::string authority = rest.substr(0, slash);
   if (slash != std::string::npos && slash + 1 < rest.size()) {
@@ -437,6 +454,7 @@ Result<Target> parse_target(const std::string& text) {
     authority = authority.substr(at + 1);
   }
   RT_TRY(parse_authority(authority, target));
+  target.server_name = target.host;
   return target;
 }
 

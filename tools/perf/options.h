@@ -13,13 +13,15 @@ namespace ringtail::perf {
 
 enum class Command : std::uint8_t { kHelp, kVersion, kLoad, kConnections, kQueues, kReady };
 
-// One broker, from amqp://user:password@host:port/vhost.
+// One broker, from amqp://user:password@host:port/vhost, or amqps:// for TLS.
 struct Target {
   std::string host = "127.0.0.1";
   std::uint16_t port = 5672;
   std::string user = "guest";
   std::string password = "guest";
   std::string vhost = "/";
+  bool tls = false;
+  std::string server_name;  // the host as it was given; certificates are for names
 
   std::string name() const;  // "127.0.0.1:5672", "[::1]:5672"
 };
@@ -42,6 +44,7 @@ struct Options {
   std::vector<Target> consumer_targets;
   Target control;  // declarations happen here
   std::uint16_t heartbeat_s = 0;
+  std::string ca_file;  // whom to trust with TLS; empty: any certificate will do
 
   int producers = 1;
   int consumers = 1;
@@ -95,7 +98,8 @@ struct Options {
 // The command line as options; a failure names the option, the value and the rule.
 runtime::Result<Options> parse_options(int argc, const char* const* argv);
 
-// amqp://[user[:password]@]host[:port][/vhost] or host[:port]; percent escapes are understood.
-runtime::Result<Target> parse_target(const std::string& text);
+// amqp[s]://[user[:password]@]host[:port][/vhost] or host[:port]; percent escapes are understood.
+// `tls`: all brokers are meant to be reached by it.
+runtime::Result<Target> parse_target(const std::string& text, bool tls = false);
 
 }  // namespace ringtail::perf

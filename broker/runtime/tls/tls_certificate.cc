@@ -168,9 +168,12 @@ TlsInfo describe_session(const SSL* ssl) {
 }
 
 std::string openssl_reason(const char* fallback) {
-  const unsigned long error = ERR_get_error();
-  ERR_clear_error();
+  unsigned long error = ERR_get_error();
   if (error == 0) return fallback;
+  // What a session makes of the failure of a part, "certificate verify failed", says more.
+  while (const unsigned long next = ERR_get_error()) {
+    if (ERR_GET_LIB(next) == ERR_LIB_SSL) error = next;
+  }
   const char* reason = ERR_reason_error_string(error);
   return reason == nullptr ? "error " + std::to_string(error) : std::string(reason);
 }

@@ -20,7 +20,7 @@ std::string time_text(const ASN1_TIME* time);
 // The session's facts; of the peer's certificate only where it was verified.
 TlsInfo describe_session(const SSL* ssl);
 
-// The oldest error of OpenSSL's queue, which is emptied; `fallback` when there is none.
+// The reason in OpenSSL's queue of errors, which is emptied; `fallback` when there is none.
 std::string openssl_reason(const char* fallback);
 
 }  // namespace ringtail::runtime

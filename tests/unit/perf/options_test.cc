@@ -142,3 +142,21 @@ TEST_CASE("help and version") {
   CHECK(help.value().text.find("--prefetch") != std::string::npos);
   CHECK(parse({"--version"}).value().command == Command::kVersion);
 }
+
+TEST_CASE("TLS by scheme or for all") {
+  const auto secure = parse_target("amqps://h.example/");
+  REQUIRE(secure.ok());
+  CHECK(secure.value().tls);
+  CHECK(secure.value().port == 5671);
+  CHECK(secure.value().server_name == "h.example");
+  CHECK(parse_target("amqps://h:1/").value().port == 1);
+  CHECK_FALSE(parse_target("amqp://h/").value().tls);
+  CHECK(parse_target("h", true).value().port == 5671);
+  CHECK_FALSE(parse_target("amqpx://h/").ok());
+  const auto all = parse({"--tls", "--ca-file", "x.pem"});
+  REQUIRE(all.ok());
+  CHECK(all.value().control.tls);
+  CHECK(all.value().control.port == 5671);
+  CHECK(all.value().ca_file == "x.pem");
+  CHECK(refused({"--ca-file", "x.pem"}, "--ca-file needs"));
+}
