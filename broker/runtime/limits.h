@@ -87,6 +87,7 @@ inline constexpr std::size_t kTlsHandshakesMax = 512;
 // Steps of handshakes in one turn of the loop. The dear one is a signature, near a millisecond with
 // RSA keys: what others wait for.
 inline constexpr int kTlsStepsPerTurn = 4;
+inline constexpr std::uint64_t kTlsTurnMs = 1;
 // How often the node looks whether certificate files have changed.
 inline constexpr std::uint64_t kTlsFilesCheckMs = 2000;
 

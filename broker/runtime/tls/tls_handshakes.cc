@@ -48,16 +48,28 @@ void TlsHandshakes::time_out() {
 }
 
 bool TlsHandshakes::may_step(TlsStream& stream) {
-  if (steps_ == 0) turn_timer_->start(0);
   if (steps_ < kTlsStepsPerTurn && waiting_.empty()) {
     ++steps_;
+    start_turn_timer();
     return true;
   }
-  if (!stream.TlsWaitingHook::is_linked()) waiting_.push_back(stream);
+  wait(stream);
   return false;
 }
 
+void TlsHandshakes::wait(TlsStream& stream) {
+  if (!stream.TlsWaitingHook::is_linked()) waiting_.push_back(stream);
+  start_turn_timer();
+}
+
+void TlsHandshakes::start_turn_timer() {
+  if (turn_timer_runs_) return;
+  turn_timer_runs_ = true;
+  turn_timer_->start(kTlsTurnMs);
+}
+
 void TlsHandshakes::next_turn() {
+  turn_timer_runs_ = false;
   steps_ = 0;
   while (!waiting_.empty() && steps_ < kTlsStepsPerTurn) {
     ++steps_;
@@ -65,7 +77,7 @@ void TlsHandshakes::next_turn() {
     waiting_.pop_front();
     stream.take_step();
   }
-  if (steps_ > 0) turn_timer_->start(0);
+  if (steps_ > 0) start_turn_timer();
 }
 
 }  // namespace ringtail::runtime

@@ -5,7 +5,9 @@
 //   round trips, so in a flood it is rarely the oldest.
 // - Each has a time limit.
 // - A handshake's step (a signature: about a millisecond) is taken kTlsStepsPerTurn times in a turn
-//   of the loop; whoever comes later waits for the next turns, in order.
+//   of the loop; whoever comes later waits for the next turns, in order. A turn ends when the timer
+//   of kTlsTurnMs has fired: libuv runs a timer that is set to "at once" by its own callback again
+//   before it looks at sockets.
 #pragma once
 
 #include <boost/intrusive/list.hpp>
@@ -38,12 +40,15 @@ class TlsHandshakes {
   void end(TlsStream& stream);
   // True: the stream may take a step now. False: it waits, and its take_step() will be called.
   bool may_step(TlsStream& stream);
+  // Its take_step() is called in a later turn.
+  void wait(TlsStream& stream);
 
   std::size_t under_way() const { return under_way_.size(); }
 
  private:
   void time_out();
   void next_turn();
+  void start_turn_timer();
 
   Clock& clock_;
   const std::uint64_t timeout_ms_;
@@ -54,6 +59,7 @@ class TlsHandshakes {
   std::unique_ptr<Timer> turn_timer_;
   int steps_ = 0;  // taken in this turn
   bool timeout_runs_ = false;
+  bool turn_timer_runs_ = false;
 };
 
 }  // namespace ringtail::runtime

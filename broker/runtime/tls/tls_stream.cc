@@ -208,6 +208,7 @@ void TlsStream::handshake_done() {
 
 // A stream's turn in a crowd has come: what it read before is input now.
 void TlsStream::take_step() {
+  if (owner_paused_) return;  // resume_reading() gets in line again
   const std::vector<std::uint8_t> kept = std::move(kept_input_);
   kept_input_ = {};
   input_ = kept;
@@ -279,6 +280,7 @@ void TlsStream::pause_reading() {
 
 void TlsStream::resume_reading() {
   owner_paused_ = false;
+  if (!kept_input_.empty()) handshakes_.wait(*this);
   update_reading();
 }
 
