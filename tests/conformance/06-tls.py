@@ -1,7 +1,7 @@
 """AMQP over TLS: versions, certificates both ways, reload, half-open handshakes.
 
-Starts nodes of its own (only where run.py was given a program); certificates are made on the spot by
-the program `openssl`.
+Starts nodes of its own (only where run.py was given a program); certificates are made on the spot
+by the program `openssl`.
 """
 import os
 import select

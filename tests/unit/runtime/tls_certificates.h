@@ -19,7 +19,7 @@ class TestCertificate {
     // In the order of the certificate, which is the reverse of how it is printed.
     std::vector<std::pair<std::string, std::string>> subject = {{"O", "Example"}, {"CN", "test"}};
     std::string alternative_names = {};  // "DNS:a,email:b"
-    long from_s = -3600;            // relative to now
+    long from_s = -3600;                 // relative to now
     long to_s = 86400;
     bool authority = false;
   };
