@@ -53,7 +53,8 @@ BrokerShard::BrokerShard(runtime::Shard& shard, const runtime::Config& config, s
               [this](std::shared_ptr<const QueueRecord> record, std::function<void()> done) {
                 propose(DeleteQueue{record->vhost, record->name, record->qid},
                         [done = std::move(done)](const CommandResult&) { done(); });
-              }),
+              },
+              dead_letters_),
       tls_handshakes_(shard.env(), config.tls.handshake_timeout_ms, runtime::kTlsHandshakesMax),
       shards_(shards) {
   shard_.add(kBrokerShardActor, *this);

@@ -71,6 +71,14 @@ struct ShutDownDone : runtime::Letter {
   ShutDownDone() : Letter(kShutDownDone) {}
 };
 
+// Drops dead letters. Stands in until they are routed.
+class NoDeadLetters final : public queue::DeadLetterSink {
+ public:
+  void dead_letter(const std::shared_ptr<const cluster::metadata::QueueRecord>&,
+                   const cluster::metadata::QueueOptions&, queue::DeathReason,
+                   queue::MessageRef) override {}
+};
+
 class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
  public:
   BrokerShard(runtime::Shard& shard, const runtime::Config& config, std::uint16_t shards);
@@ -184,6 +192,7 @@ class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
   std::vector<std::uint64_t> channels_changed_;   // connections, in this turn
   ChannelCountTask channel_count_task_{*this};
   std::size_t refusals_held_ = 0;
+  NoDeadLetters dead_letters_;
   queue::QueueRegistry queues_;
   bool memory_alarm_ = false;
   bool shutting_down_ = false;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "broker/runtime/ids.h"
 #include "queue/consumers.h"
@@ -34,6 +35,7 @@ struct ChannelLink : boost::intrusive::list_base_hook<> {
   std::uint64_t delivery_limit = kNoDeliveryLimit;
   std::uint64_t settled = 0;  // publishes settled up to here
   bool settled_due = false;   // and not yet reported
+  std::vector<std::uint64_t> rejected;  // of those, the refused ones; ascending
 };
 
 }  // namespace ringtail::queue

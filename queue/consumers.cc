@@ -28,16 +28,32 @@ void Consumers::add(Consumer& consumer, std::int32_t priority, bool exclusive) {
   ++count_;
   had_any_ = true;
   if (exclusive) exclusive_ = &consumer;
-  place(consumer);
+  consumer.age_ = ++last_age_;
+  if (!single_active_) {
+    place(consumer);
+    return;
+  }
+  waiting_.emplace(Successor{priority, consumer.age_}, &consumer);
+  if (active_ == nullptr) activate_next();
+}
+
+void Consumers::activate_next() {
+  active_ = nullptr;
+  if (waiting_.empty()) return;
+  active_ = waiting_.begin()->second;
+  waiting_.erase(waiting_.begin());
+  place(*active_);
 }
 
 void Consumers::remove(Consumer& consumer) {
   RT_CHECK(!consumer.cancelled(), "a consumer that was removed before");
   if (consumer.is_linked()) unlist(consumer);
   PriorityLevel& level = *consumer.level_;
+  waiting_.erase({level.priority, consumer.age_});
   consumer.level_ = nullptr;
   --count_;
   if (exclusive_ == &consumer) exclusive_ = nullptr;
+  if (active_ == &consumer) activate_next();
   if (--level.consumers == 0) levels_.erase(level.priority);
 }
 
@@ -58,7 +74,7 @@ bool Consumers::credit(Consumer& consumer, const Credit& letter) {
 }
 
 void Consumers::place(Consumer& consumer) {
-  if (consumer.cancelled() || consumer.can_take() == consumer.is_linked()) return;
+  if (!is_active(consumer) || consumer.can_take() == consumer.is_linked()) return;
   if (consumer.is_linked()) {
     unlist(consumer);
     return;

@@ -1,6 +1,9 @@
 // The consumers of one queue and who of them is next: the highest priority first, within one
 // priority round robin over those that can take a message. A consumer that can take none stands on
 // no list, so that finding the next one costs the same however many are blocked.
+//
+// With a single active consumer only that one ever stands on a list. When it goes, the next one is
+// that of the highest priority, among equals the oldest; a better one that comes later must wait.
 #pragma once
 
 #include <boost/intrusive/list.hpp>
@@ -35,6 +38,10 @@ class Consumer : public boost::intrusive::list_base_hook<> {
   bool cancelled() const { return level_ == nullptr; }
   // Deliveries it was sent and has not settled; always 0 with no_ack.
   std::uint32_t unacked() const { return unacked_; }
+  // Of unacknowledged deliveries; 0: any number.
+  std::uint32_t prefetch() const { return unacked_limit_; }
+  // Only when not cancelled().
+  std::int32_t priority() const;
 
  private:
   friend class Consumers;
@@ -56,6 +63,7 @@ class Consumer : public boost::intrusive::list_base_hook<> {
   const std::uint32_t unacked_limit_;  // 0: none
   std::uint64_t delivery_limit_;       // total since Consume
   std::uint32_t unacked_ = 0;
+  std::uint64_t age_ = 0;  // rises with each consumer of the queue
   runtime::Window written_messages_{runtime::kDeliverWindowMessages};
   runtime::Window written_bytes_;
   const std::string tag_;
@@ -69,6 +77,8 @@ struct PriorityLevel : boost::intrusive::set_base_hook<> {
   boost::intrusive::list<Consumer, boost::intrusive::constant_time_size<false>> ready;
 };
 
+inline std::int32_t Consumer::priority() const { return level_->priority; }
+
 // The highest priority comes first.
 struct PriorityOrder {
   bool operator()(const PriorityLevel& left, const PriorityLevel& right) const {
@@ -80,8 +90,13 @@ struct PriorityOrder {
 // be removed before they are destroyed.
 class Consumers {
  public:
-  // May a consumer be added? An exclusive one only as the first, none beside an exclusive one.
-  bool admits(bool exclusive) const { return exclusive_ == nullptr && (!exclusive || count_ == 0); }
+  explicit Consumers(bool single_active = false) : single_active_(single_active) {}
+
+  // May a consumer be added? An exclusive one only as the first, none beside an exclusive one; none
+  // is exclusive where one is active at a time anyway.
+  bool admits(bool exclusive) const {
+    return exclusive_ == nullptr && (!exclusive || (count_ == 0 && !single_active_));
+  }
   void add(Consumer& consumer, std::int32_t priority, bool exclusive);
   // Cancelled from here on. Only when it was added and not removed.
   void remove(Consumer& consumer);
@@ -89,6 +104,11 @@ class Consumers {
   std::uint32_t count() const { return count_; }
   // Whether there ever was one.
   bool had_any() const { return had_any_; }
+  bool is_exclusive(const Consumer& consumer) const { return exclusive_ == &consumer; }
+  // Not cancelled, and not waiting behind the single active one.
+  bool is_active(const Consumer& consumer) const {
+    return !consumer.cancelled() && (!single_active_ || active_ == &consumer);
+  }
 
   // Who takes the next message; null: nobody can.
   Consumer* next() {
@@ -134,7 +154,21 @@ class Consumers {
   // Puts the consumer on its ready list, or off it, as it can take messages or not.
   void place(Consumer& consumer);
   void unlist(Consumer& consumer);
+  void activate_next();
 
+  // Who comes first as the single active consumer.
+  struct Successor {
+    std::int32_t priority;
+    std::uint64_t age;
+    bool operator<(const Successor& other) const {
+      return priority != other.priority ? priority > other.priority : age < other.age;
+    }
+  };
+
+  const bool single_active_;
+  Consumer* active_ = nullptr;               // the single one
+  std::map<Successor, Consumer*> waiting_;   // behind it
+  std::uint64_t last_age_ = 0;
   // Only looked up by priority; the order does not matter here.
   std::map<std::int32_t, PriorityLevel> levels_;
   ReadyLevels ready_levels_;

@@ -104,17 +104,18 @@ struct Get : QueueLetter {
   bool no_ack = false;
 };
 
-// These deliveries are done with: acknowledged, or rejected without requeue (then, in a later part,
-// dead-lettered).
+// These deliveries are done with: acknowledged, or rejected without requeue (then dead-lettered,
+// where the queue has an exchange for that).
 struct Ack : QueueLetter {
   explicit Ack(Qid queue) : QueueLetter(kAck, queue) {}
   bool rejected = false;
   std::vector<DeliveryToken> tokens;
 };
 
-// These deliveries go back to their original places in the queue. `redelivered` false: they never
-// reached the client (the channel was over its global prefetch), so they are not marked, unless
-// another channel was meanwhile sent a later message: first deliveries come in order.
+// These deliveries go back to their original places in the queue, unless that is once more than the
+// queue's delivery limit allows. `redelivered` false: they never reached the client (the channel was
+// over its global prefetch), so they are not counted as returned, nor marked, unless another channel
+// was meanwhile sent a later message: first deliveries come in order.
 struct Requeue : QueueLetter {
   explicit Requeue(Qid queue) : QueueLetter(kRequeue, queue) {}
   bool redelivered = true;
@@ -150,6 +151,7 @@ struct Purge : QueueLetter {
   RequestId request = 0;
 };
 
+// What a declare of an existing queue asks: the queue counts as used.
 struct Inspect : QueueLetter {
   explicit Inspect(Qid queue) : QueueLetter(kInspect, queue) {}
   RequestId request = 0;
@@ -187,7 +189,9 @@ struct Settled : QueueLetter {
 enum class Answer : std::uint8_t {
   kOk,
   kNotFound,      // the queue is gone or going
-  kExclusiveUse,  // exclusive consume refused, or another consumer is exclusive
+  // Exclusive consume refused (somebody consumes, or the queue has a single active consumer), or
+  // another consumer is exclusive.
+  kExclusiveUse,
   kInUse,         // delete if-unused
   kNotEmpty,      // delete if-empty
 };
@@ -197,6 +201,8 @@ struct ConsumeOk : QueueLetter {
   RequestId request = 0;
   ConsumerId consumer = 0;
   Answer answer = Answer::kOk;
+  // How long a delivery may be unacknowledged, as the queue has it; 0: it has no such rule.
+  std::uint64_t consumer_timeout_ms = 0;
 };
 
 struct CancelOk : QueueLetter {
@@ -208,6 +214,8 @@ struct CancelOk : QueueLetter {
 struct Delivery {
   ConsumerId consumer = 0;
   bool redelivered = false;
+  // How often it came back before; always 0 where the queue has no delivery limit.
+  std::uint16_t delivery_count = 0;
   DeliveryToken token = 0;  // 0 for no-ack consumers
   MessageRef message;
 };
@@ -222,9 +230,11 @@ struct GetResult : QueueLetter {
   RequestId request = 0;
   Answer answer = Answer::kOk;
   bool redelivered = false;
+  std::uint16_t delivery_count = 0;  // as in Delivery
   DeliveryToken token = 0;
   MessageRef message;                // none: the queue is empty
   std::uint64_t messages_ready = 0;  // left in the queue
+  std::uint64_t consumer_timeout_ms = 0;  // as in ConsumeOk
 };
 
 struct Purged : QueueLetter {

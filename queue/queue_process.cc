@@ -28,13 +28,18 @@ std::unique_ptr<AnswerLetter> reply_to(const Request& request) {
 
 QueueProcess::QueueProcess(runtime::Shard& shard,
                            std::shared_ptr<const cluster::metadata::QueueRecord> record,
-                           Removals& removals, Discard& discard)
+                           Removals& removals, Discard& discard, DeadLetterSink& dead_letters)
     : shard_(shard),
       record_(std::move(record)),
       qid_(record_->qid),
       address_(shard.add(runtime::ActorId{qid_.value}, *this)),
       removals_(removals),
-      discard_(discard) {}
+      discard_(discard),
+      dead_letters_(dead_letters),
+      state_(record_->options.max_priority),
+      consumers_(record_->options.single_active_consumer) {
+  apply_options();
+}
 
 QueueProcess::~QueueProcess() {
   shard_.remove(address_.actor);
@@ -92,28 +97,42 @@ void QueueProcess::on_publish(Publish& letter) {
   mark_unflushed(link);
   if (going_) return;
   statistics_.published += letter.messages.size();
-  auto message = letter.messages.begin();
+  const std::size_t done = plain_ ? publish_plain(letter.messages) : 0;
+  if (done < letter.messages.size()) [[unlikely]] publish_by_rules(letter, link, done);
+}
+
+std::size_t QueueProcess::publish_plain(std::vector<MessageRef>& messages) {
+  const auto expires = [](const MessageRef& message) {
+    return message->traits().expiration_ms != kNoExpiration;
+  };
+  auto message = messages.begin();
   if (state_.ready() == 0) {
     // Nobody is overtaken: what a consumer can take now need not be queued first.
-    for (; message != letter.messages.end(); ++message) {
+    for (; message != messages.end() && !expires(*message); ++message) {
       Consumer* consumer = consumers_.next();
       if (consumer == nullptr) break;
-      deliver(*consumer, state_.pass(std::move(*message)));
+      deliver(*consumer, state_.pass(std::move(*message)), Terms());
     }
   }
-  for (; message != letter.messages.end(); ++message) state_.push(std::move(*message));
+  for (; message != messages.end() && !expires(*message); ++message) {
+    state_.push(std::move(*message));
+  }
+  return static_cast<std::size_t>(message - messages.begin());
 }
 
 void QueueProcess::dispatch() {
-  if (going_) return;
+  if (going_ || !drop_by_rules()) return;
   while (state_.ready() > 0) {
     Consumer* consumer = consumers_.next();
     if (consumer == nullptr) return;
-    deliver(*consumer, state_.take());
+    Terms terms;
+    Entry entry = state_.take(terms);
+    deliver(*consumer, std::move(entry), terms);
+    if (state_.ready_expiring() != 0 && !expire_head()) return;
   }
 }
 
-void QueueProcess::deliver(Consumer& consumer, Entry entry) {
+void QueueProcess::deliver(Consumer& consumer, Entry entry, Terms terms) {
   ChannelLink& link = consumer.link();
   consumers_.sent(consumer, entry.message()->footprint());
   count_delivery(entry);
@@ -121,11 +140,12 @@ void QueueProcess::deliver(Consumer& consumer, Entry entry) {
   Delivery delivery;
   delivery.consumer = consumer.id();
   delivery.redelivered = entry.redelivered();
+  if (terms.returns() != 0) delivery.delivery_count = delivery_count(terms);
   if (consumer.no_ack()) {
     delivery.message = entry.take_message();
   } else {
     delivery.message = entry.message();
-    delivery.token = unacked_.hold(std::move(entry), link, &consumer);
+    delivery.token = unacked_.hold(std::move(entry), terms, link, &consumer);
   }
   if (link.deliver == nullptr) {
     link.deliver = std::make_unique<Deliver>(qid_);
@@ -140,31 +160,56 @@ void QueueProcess::count_delivery(const Entry& entry) {
   if (entry.redelivered()) ++statistics_.redelivered;
 }
 
+std::uint16_t QueueProcess::delivery_count(Terms terms) const {
+  return rules_ != nullptr && rules_->options.delivery_limit ? terms.returns() : std::uint16_t{0};
+}
+
+std::uint64_t QueueProcess::consumer_timeout() const {
+  return rules_ == nullptr ? 0 : rules_->options.consumer_timeout_ms.value_or(0);
+}
+
 void QueueProcess::on_get(const Get& letter) {
-  auto result = reply_to<GetResult>(letter);
+  watch_use();
+  if (!going_ && !drop_by_rules()) {
+    rules_->waiting_gets.push_back({letter.from, letter.request, letter.no_ack});
+  } else {
+    give(letter.from, letter.request, letter.no_ack);
+  }
+}
+
+void QueueProcess::give(const Address& to, RequestId request, bool no_ack) {
+  auto result = std::make_unique<GetResult>(qid_);
+  result->request = request;
   if (going_) {
     result->answer = Answer::kNotFound;
   } else if (state_.ready() > 0) {
-    Entry entry = state_.take();
+    Terms terms;
+    Entry entry = state_.take(terms);
+    // What has expired behind it is not left.
+    if (state_.ready_expiring() != 0) expire_head();
     count_delivery(entry);
     note_furthest(kGetter, entry.position());
     result->redelivered = entry.redelivered();
+    result->delivery_count = delivery_count(terms);
     result->message = entry.message();
     result->messages_ready = state_.ready();
-    if (!letter.no_ack) {
-      result->token = unacked_.hold(std::move(entry), link_of(letter.from), nullptr);
-    }
+    result->consumer_timeout_ms = consumer_timeout();
+    if (!no_ack) result->token = unacked_.hold(std::move(entry), terms, link_of(to), nullptr);
   }
-  answer(letter.from, std::move(result));
+  answer(to, std::move(result));
 }
 
 void QueueProcess::on_ack(const Ack& letter) {
   ChannelLink* link = find_link(letter.from);
   if (link == nullptr) return;
   for (const DeliveryToken token : letter.tokens) {
-    const Unacked::Held held = unacked_.release(token, *link);
+    Unacked::Held held = unacked_.release(token, *link);
     if (!held.entry) continue;
-    if (!letter.rejected) ++statistics_.acknowledged;
+    if (letter.rejected) {
+      dead_letter(DeathReason::kRejected, held.entry.take_message());
+    } else {
+      ++statistics_.acknowledged;
+    }
     settle(held.consumer);
   }
   settled();
@@ -176,16 +221,26 @@ void QueueProcess::on_requeue(const Requeue& letter) {
   for (const DeliveryToken token : letter.tokens) {
     Unacked::Held held = unacked_.release(token, *link);
     if (!held.entry) continue;
-    if (!letter.redelivered) {
+    if (letter.redelivered) {
+      take_back(held);
+    } else {
       // It never reached the client, so that it was no delivery.
       --statistics_.delivered;
       if (held.entry.redelivered()) --statistics_.redelivered;
+      const bool mark = overtaken(*link, held.entry.position());
+      state_.put_back(std::move(held.entry), held.terms, mark);
     }
-    const bool mark = letter.redelivered || overtaken(*link, held.entry.position());
-    state_.put_back(std::move(held.entry), mark);
     settle(held.consumer);
   }
   settled();
+}
+
+void QueueProcess::take_back(Unacked::Held& held) {
+  if (may_return(held.terms)) {
+    state_.put_back(std::move(held.entry), held.terms, true);
+  } else {
+    dead_letter(DeathReason::kDeliveryLimit, held.entry.take_message());
+  }
 }
 
 void QueueProcess::settle(Consumer* consumer) {
@@ -212,6 +267,7 @@ void QueueProcess::on_consume(const Consume& letter) {
   } else if (!consumers_.admits(letter.exclusive)) {
     reply->answer = Answer::kExclusiveUse;
   }
+  reply->consumer_timeout_ms = consumer_timeout();
   const bool admitted = reply->answer == Answer::kOk;
   answer(letter.from, std::move(reply));
   if (!admitted) return;
@@ -240,6 +296,7 @@ void QueueProcess::on_cancel(const Cancel& letter) {
   } else {
     answer(letter.from, std::move(reply));
   }
+  dispatch();  // another one may be the single active consumer now
 }
 
 void QueueProcess::on_credit(const Credit& letter) {
@@ -274,7 +331,11 @@ void QueueProcess::forget(ChannelLink& going) {
   for (;;) {
     Unacked::Held held = unacked_.release_first(*link);
     if (!held.entry) break;
-    state_.put_back(std::move(held.entry), true);
+    take_back(held);
+  }
+  if (rules_ != nullptr) {
+    std::erase_if(rules_->waiting_gets,
+                  [&](const Rules::WaitingGet& get) { return get.from == letter.from; });
   }
   if (link->is_linked()) unflushed_.erase(unflushed_.iterator_to(*link));
   if (last_link_ == link) last_link_ = nullptr;
@@ -285,6 +346,7 @@ void QueueProcess::forget(ChannelLink& going) {
 
 void QueueProcess::consumer_left() {
   if (record_->auto_delete && consumers_.count() == 0) remove_self();
+  watch_use();
 }
 
 // --- the queue as a whole ---------------------------------------------------------------------
@@ -295,7 +357,7 @@ void QueueProcess::on_purge(const Purge& letter) {
     reply->answer = Answer::kNotFound;
   } else {
     reply->messages = state_.ready();
-    discard_.add(state_.take_all());
+    for (EntryFifo& entries : state_.take_all()) discard_.add(std::move(entries));
   }
   answer(letter.from, std::move(reply));
 }
@@ -321,6 +383,10 @@ std::vector<ConsumerStats> QueueProcess::consumer_stats() const {
       stats.id = id;
       stats.tag = consumer->tag();
       stats.ack_required = !consumer->no_ack();
+      stats.exclusive = consumers_.is_exclusive(*consumer);
+      stats.active = consumers_.is_active(*consumer);
+      stats.priority = consumer->priority();
+      stats.prefetch = consumer->prefetch();
       all.push_back(std::move(stats));
     }
   }
@@ -328,6 +394,7 @@ std::vector<ConsumerStats> QueueProcess::consumer_stats() const {
 }
 
 void QueueProcess::on_inspect(const Inspect& letter) {
+  watch_use();
   auto reply = reply_to<Inspected>(letter);
   if (going_) {
     reply->answer = Answer::kNotFound;
@@ -368,6 +435,12 @@ void QueueProcess::remove_self() {
   if (going_) return;
   going_ = true;
   removals_.start(record_);
+  if (rules_ == nullptr) return;
+  if (rules_->head_timer != nullptr) rules_->head_timer->stop();
+  if (rules_->unused_timer != nullptr) rules_->unused_timer->stop();
+  for (const auto& get : std::exchange(rules_->waiting_gets, {})) {
+    give(get.from, get.request, get.no_ack);
+  }
 }
 
 void QueueProcess::removed() {
@@ -380,11 +453,12 @@ void QueueProcess::removed() {
       shard_.post(address_, address, std::move(notice));
     }
   }
-  discard_.add(empty_out());
+  for (EntryFifo& entries : empty_out()) discard_.add(std::move(entries));
 }
 
-EntryFifo QueueProcess::empty_out() {
-  EntryFifo all = state_.take_all();
+std::vector<EntryFifo> QueueProcess::empty_out() {
+  std::vector<EntryFifo> all = state_.take_all();
+  EntryFifo handed_out;
   for (auto& [address, link] : links_) {
     for (auto& [id, consumer] : link.consumers) {
       if (!consumer->cancelled()) consumers_.remove(*consumer);
@@ -392,9 +466,10 @@ EntryFifo QueueProcess::empty_out() {
     for (;;) {
       Unacked::Held held = unacked_.release_first(link);
       if (!held.entry) break;
-      all.push(std::move(held.entry));
+      handed_out.push(std::move(held.entry));
     }
   }
+  all.push_back(std::move(handed_out));
   unflushed_.clear();
   last_link_ = nullptr;
   links_.clear();
@@ -429,6 +504,7 @@ void QueueProcess::flush(ChannelLink& link) {
     link.settled_due = false;
     auto settled = std::make_unique<Settled>(qid_);
     settled->up_to = link.settled;
+    settled->rejected = std::exchange(link.rejected, {});
     shard_.post(address_, link.address, std::move(settled));
   }
   if (link.deliver != nullptr) {
@@ -443,6 +519,7 @@ void QueueProcess::answer(const Address& to, LetterPtr letter) {
 }
 
 void QueueProcess::turn_end() noexcept {
+  if (rules_ != nullptr) continue_dropping();
   while (!unflushed_.empty()) flush(unflushed_.front());
   unacked_.trim();
 }

@@ -5,6 +5,9 @@
 // message or room for one ends with dispatch(). Answers to requests leave at once; deliveries and
 // Settled are gathered for each channel and leave when the turn's letters have been handled, or
 // before the next answer to that channel, so that a channel hears everything in its order.
+//
+// A queue without options and without messages that expire is plain: it has no Rules, and none of
+// what they ask for costs it anything.
 #pragma once
 
 #include <algorithm>
@@ -21,10 +24,13 @@
 #include "cluster/metadata/records.h"
 #include "queue/channel_link.h"
 #include "queue/consumers.h"
+#include "queue/dead_letters.h"
 #include "queue/discard.h"
 #include "queue/letters.h"
 #include "queue/queue_state.h"
 #include "queue/removals.h"
+#include "queue/rules.h"
+#include "queue/terms.h"
 #include "queue/unacked.h"
 
 namespace ringtail::queue {
@@ -57,12 +63,14 @@ struct ConsumerStats {
 class QueueProcess final : public runtime::Actor, private runtime::TurnTask {
  public:
   QueueProcess(runtime::Shard& shard, std::shared_ptr<const cluster::metadata::QueueRecord> record,
-               Removals& removals, Discard& discard);
+               Removals& removals, Discard& discard, DeadLetterSink& dead_letters);
   ~QueueProcess() override;
   QueueProcess(const QueueProcess&) = delete;
   QueueProcess& operator=(const QueueProcess&) = delete;
 
   const cluster::metadata::QueueRecord& record() const { return *record_; }
+  // The metadata has another record of this queue: acts by its options from here on.
+  void changed(std::shared_ptr<const cluster::metadata::QueueRecord> record);
   void receive(runtime::LetterPtr letter) noexcept override;
   QueueStats stats() const;
   std::vector<ConsumerStats> consumer_stats() const;
@@ -93,10 +101,19 @@ class QueueProcess final : public runtime::Actor, private runtime::TurnTask {
   void on_delete(const Delete& letter);
   void on_channel_gone(const ChannelGone& letter);
 
+  // Publishes up to the first message that expires; how many that were.
+  std::size_t publish_plain(std::vector<MessageRef>& messages);
   // Hands out what is ready while somebody can take it.
   void dispatch();
-  void deliver(Consumer& consumer, Entry entry);
+  void deliver(Consumer& consumer, Entry entry, Terms terms);
+  // Answers a Get.
+  void give(const runtime::Address& to, RequestId request, bool no_ack);
+  // Gives a delivery that has ended back to the queue, or drops it if it came back too often.
+  void take_back(Unacked::Held& held);
   void count_delivery(const Entry& entry);
+  // What the channel is told of it.
+  std::uint16_t delivery_count(Terms terms) const;
+  std::uint64_t consumer_timeout() const;
   // A delivery has ended: its consumer may take another one.
   void settle(Consumer* consumer);
   // Deliveries have ended, so that messages came back or consumers can take more.
@@ -104,6 +121,33 @@ class QueueProcess final : public runtime::Actor, private runtime::TurnTask {
   // Starts the removal if this is an auto-delete queue and its last consumer has just gone.
   void consumer_left();
   void remove_self();
+
+  // --- queue_process_rules.cc ---
+  std::uint64_t now_ms() const;
+  Rules& rules();  // made now if there were none
+  void apply_options();
+  void publish_by_rules(Publish& letter, ChannelLink& link, std::size_t from);
+  bool would_pass_limit(const Message& message) const;
+  void refuse(MessageRef message, ChannelLink& link, std::uint64_t number);
+  void enqueue(MessageRef message);
+  Terms terms_of(const Message& message) const;
+  bool over_limit() const;
+  // Each drops what has to go from the head now. False: not all; the rest follows in later rounds,
+  // and nothing may be handed out before.
+  bool drop_by_rules();
+  bool drop_over_limit();
+  bool expire_head();  // the next look is set up, too
+  // False: this round has dropped enough.
+  bool drop_head(DeathReason reason);
+  void continue_dropping();
+  void watch_head(std::uint64_t time_ms, std::uint64_t now);
+  // Gives the message away if there is a dead letter exchange.
+  void dead_letter(DeathReason reason, MessageRef message);
+  // Counts a return; false: it was one too many.
+  bool may_return(Terms& terms) const;
+  // The queue is used now; looks again when it may have been unused for too long.
+  void watch_use();
+  void look_at_use();
 
   // What is kept of a channel: null when there is nothing, or made now.
   ChannelLink* find_link(const runtime::Address& channel);
@@ -115,14 +159,15 @@ class QueueProcess final : public runtime::Actor, private runtime::TurnTask {
   // Posts an answer behind everything that was gathered for the channel.
   void answer(const runtime::Address& to, runtime::LetterPtr letter);
   // Takes out all messages, ready and handed out, and all consumers.
-  EntryFifo empty_out();
+  std::vector<EntryFifo> empty_out();
 
   runtime::Shard& shard_;
-  const std::shared_ptr<const cluster::metadata::QueueRecord> record_;
+  std::shared_ptr<const cluster::metadata::QueueRecord> record_;
   const Qid qid_;
   const runtime::Address address_;
   Removals& removals_;
   Discard& discard_;
+  DeadLetterSink& dead_letters_;
   runtime::OwnedBy owner_;
 
   // Who sees a line of deliveries in which order counts: the consumers of a channel that
@@ -150,6 +195,8 @@ class QueueProcess final : public runtime::Actor, private runtime::TurnTask {
     furthest_ = position;
   }
 
+  std::unique_ptr<Rules> rules_;  // none: a plain queue
+  bool plain_ = true;  // messages need not be looked at when they come, unless they expire
   QueueState state_;
   Unacked unacked_;
   Consumers consumers_;

@@ -67,8 +67,11 @@ runtime::LetterPtr answer_of_missing(const runtime::Letter& letter) {
 }  // namespace
 
 QueueRegistry::QueueRegistry(runtime::Shard& shard, cluster::metadata::View& view,
-                             RemoveQueue proposer)
-    : shard_(shard), removals_(shard, std::move(proposer)), discard_(shard) {
+                             RemoveQueue proposer, DeadLetterSink& dead_letters)
+    : shard_(shard),
+      removals_(shard, std::move(proposer)),
+      discard_(shard),
+      dead_letters_(dead_letters) {
   view.add_observer(*this);
   shard_.set_fallback(this);
 }
@@ -98,7 +101,12 @@ void QueueRegistry::receive(runtime::LetterPtr letter) noexcept {
 
 void QueueRegistry::queue_added(const std::shared_ptr<const QueueRecord>& record) {
   if (record->shard != shard_.id()) return;
-  queues_.emplace(record->qid, std::make_unique<QueueProcess>(shard_, record, removals_, discard_));
+  queues_.emplace(record->qid, std::make_unique<QueueProcess>(shard_, record, removals_, discard_,
+                                                              dead_letters_));
+}
+
+void QueueRegistry::queue_changed(const std::shared_ptr<const QueueRecord>& record) {
+  if (QueueProcess* process = find(record->qid)) process->changed(record);
 }
 
 void QueueRegistry::queue_removed(const QueueRecord& record) {

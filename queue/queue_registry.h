@@ -21,7 +21,8 @@ class QueueRegistry : public runtime::Actor, public cluster::metadata::Observer 
  public:
   // `proposer` asks the metadata owner to remove a queue (a deleted or auto-delete one). It is a
   // function because the queue layer may only read the metadata (STYLE 3.1).
-  QueueRegistry(runtime::Shard& shard, cluster::metadata::View& view, RemoveQueue proposer);
+  QueueRegistry(runtime::Shard& shard, cluster::metadata::View& view, RemoveQueue proposer,
+                DeadLetterSink& dead_letters);
   ~QueueRegistry() override;
 
   QueueProcess* find(Qid qid);
@@ -29,12 +30,14 @@ class QueueRegistry : public runtime::Actor, public cluster::metadata::Observer 
 
   void receive(runtime::LetterPtr letter) noexcept override;
   void queue_added(const std::shared_ptr<const cluster::metadata::QueueRecord>& record) override;
+  void queue_changed(const std::shared_ptr<const cluster::metadata::QueueRecord>& record) override;
   void queue_removed(const cluster::metadata::QueueRecord& record) override;
 
  private:
   runtime::Shard& shard_;
   Removals removals_;
   Discard discard_;
+  DeadLetterSink& dead_letters_;
   std::unordered_map<Qid, std::unique_ptr<QueueProcess>> queues_;
 };
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "broker/runtime/check.h"
+#include "broker/runtime/memory_gauge.h"
 #include "queue/channel_link.h"
 
 namespace ringtail::queue {
@@ -20,15 +21,17 @@ constexpr std::uint64_t kIndexMask = (std::uint64_t{1} << kIndexBits) - 1;
 Unacked::~Unacked() {
   RT_CHECK(count_ == 0, "deliveries must be released before their table");
   free_.clear();
+  runtime::MemoryGauge::add(-static_cast<std::int64_t>(chunks_.size() * sizeof(Chunk)));
 }
 
-DeliveryToken Unacked::hold(Entry entry, ChannelLink& link, Consumer* consumer) {
+DeliveryToken Unacked::hold(Entry entry, Terms terms, ChannelLink& link, Consumer* consumer) {
   if (free_.empty()) grow();
   UnackedSlot& slot = free_.front();
   free_.pop_front();
   if (++attempts_ >> (64 - kIndexBits) != 0) attempts_ = 1;
   slot.token = attempts_ << kIndexBits | (slot.token & kIndexMask);
   slot.entry = std::move(entry);
+  slot.terms = terms;
   slot.consumer = consumer;
   slot.link = &link;
   link.held.push_back(slot);
@@ -50,7 +53,7 @@ Unacked::Held Unacked::release_first(ChannelLink& link) {
 }
 
 Unacked::Held Unacked::release(UnackedSlot& slot, ChannelLink& link) {
-  Held held{std::move(slot.entry), slot.consumer};
+  Held held{std::move(slot.entry), slot.terms, slot.consumer};
   slot.consumer = nullptr;
   slot.link = nullptr;
   link.held.erase(link.held.iterator_to(slot));
@@ -63,6 +66,7 @@ void Unacked::grow() {
   const std::size_t first = chunks_.size() * kChunkSlots;
   RT_CHECK(first + kChunkSlots <= kIndexMask, "too many deliveries are unacknowledged");
   chunks_.push_back(std::make_unique<Chunk>());
+  runtime::MemoryGauge::add(sizeof(Chunk));
   Chunk& chunk = *chunks_.back();
   for (std::size_t at = 0; at < kChunkSlots; ++at) {
     chunk[at].token = first + at;
@@ -73,6 +77,7 @@ void Unacked::grow() {
 void Unacked::trim() {
   if (count_ != 0 || chunks_.size() <= 1) return;
   free_.clear();
+  runtime::MemoryGauge::add(-static_cast<std::int64_t>(chunks_.size() * sizeof(Chunk)));
   std::vector<std::unique_ptr<Chunk>>().swap(chunks_);
   // The attempts go on counting, so that tokens of the slots that are gone stay unknown.
   grow();

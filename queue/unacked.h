@@ -14,6 +14,7 @@
 
 #include "queue/entry.h"
 #include "queue/letters.h"
+#include "queue/terms.h"
 
 namespace ringtail::queue {
 
@@ -23,6 +24,7 @@ struct ChannelLink;
 // A place for one delivery; on the list of its channel while held, else on the free list.
 struct UnackedSlot : boost::intrusive::list_base_hook<> {
   Entry entry;
+  Terms terms;
   Consumer* consumer = nullptr;  // none: the message was got (basic.get)
   const ChannelLink* link = nullptr;
   DeliveryToken token = 0;  // of the attempt; a free slot's still tells its index
@@ -37,6 +39,7 @@ class Unacked {
   // A delivery that was settled.
   struct Held {
     Entry entry;  // none: there was no such delivery
+    Terms terms;
     Consumer* consumer = nullptr;
   };
 
@@ -46,7 +49,7 @@ class Unacked {
   ~Unacked();
 
   // Keeps an entry for a channel (and its consumer, if it was not got). The token is never 0.
-  DeliveryToken hold(Entry entry, ChannelLink& link, Consumer* consumer);
+  DeliveryToken hold(Entry entry, Terms terms, ChannelLink& link, Consumer* consumer);
   // Ends a delivery. Nothing happens when the token is unknown, old, or another channel's.
   Held release(DeliveryToken token, ChannelLink& link);
   // Ends the channel's oldest delivery.

@@ -45,6 +45,12 @@ class NoEnv final : public runtime::Env {
   }
 };
 
+class NoDeadLetters final : public DeadLetterSink {
+ public:
+  void dead_letter(const std::shared_ptr<const cluster::metadata::QueueRecord>&,
+                   const cluster::metadata::QueueOptions&, DeathReason, MessageRef) override {}
+};
+
 // How a consuming channel settles its deliveries.
 enum class Settling { kNone, kOneLetterEach, kOneLetterPerBatch };
 
@@ -147,7 +153,8 @@ struct Node {
   runtime::Mailboxes mailboxes{1};
   runtime::Shard shard{runtime::NodeId{0}, runtime::ShardId{0}, env, mailboxes};
   cluster::metadata::Store store{1};
-  QueueRegistry registry{shard, store, nullptr};
+  NoDeadLetters dead_letters;
+  QueueRegistry registry{shard, store, nullptr, dead_letters};
   Qid qid;
 };
 

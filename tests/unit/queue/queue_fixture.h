@@ -1,5 +1,5 @@
 // A shard with a queue registry over a real metadata store, and channels that write down what they
-// hear. Nothing here needs time, chance or sockets: the Env refuses all five.
+// hear. Time stands still until a test moves it.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -17,28 +17,13 @@
 #include "cluster/metadata/store.h"
 #include "queue/letters.h"
 #include "queue/queue_registry.h"
+#include "tests/unit/queue/manual_time.h"
 
 namespace ringtail::queue::test {
 
-class NoEnv final : public runtime::Env {
- public:
-  runtime::Clock& clock() override { return refuse<runtime::Clock>(); }
-  runtime::Timers& timers() override { return refuse<runtime::Timers>(); }
-  runtime::Rng& rng() override { return refuse<runtime::Rng>(); }
-  runtime::Disk& disk() override { return refuse<runtime::Disk>(); }
-  runtime::Net& net() override { return refuse<runtime::Net>(); }
-
- private:
-  template <typename Door>
-  static Door& refuse() {
-    RT_CHECK(false, "a queue in memory needs nothing from outside");
-    return *static_cast<Door*>(nullptr);
-  }
-};
-
-inline MessageRef make_message(const std::string& body) {
+inline MessageRef make_message(const std::string& body, const Message::Traits& traits = {}) {
   const std::string route = std::string("\x00", 1) + "\x01q";
-  Message* message = Message::create(runtime::as_bytes(route), {}, body.size(), {});
+  Message* message = Message::create(runtime::as_bytes(route), {}, body.size(), traits);
   message->append_body(runtime::as_bytes(body));
   return MessageRef(message);
 }
@@ -48,6 +33,42 @@ inline std::string body_of(const MessageRef& message) {
 }
 
 class Fixture;
+
+inline Message::Traits of_priority(std::uint8_t priority) {
+  Message::Traits traits;
+  traits.priority = priority;
+  traits.has_priority = true;
+  return traits;
+}
+inline Message::Traits of_expiration(std::uint64_t ms) {
+  Message::Traits traits;
+  traits.expiration_ms = ms;
+  return traits;
+}
+
+// Writes down what is dead-lettered.
+class DeadLetterLog final : public DeadLetterSink {
+ public:
+  void dead_letter(const std::shared_ptr<const cluster::metadata::QueueRecord>& queue,
+                   const cluster::metadata::QueueOptions& options, DeathReason reason,
+                   MessageRef message) override {
+    CHECK(options.dead_letter_exchange);
+    last_queue = queue->name;
+    if (counting_only) {
+      ++count;
+      return;
+    }
+    static constexpr const char* kNames[] = {"rejected", "expired", "maxlen", "delivery_limit"};
+    if (!text.empty()) text += " ";
+    text += body_of(message) + ":" + kNames[static_cast<int>(reason)];
+  }
+  std::string take() { return std::exchange(text, {}); }
+
+  std::string text;  // "body:reason body:reason"
+  std::string last_queue;
+  bool counting_only = false;
+  std::uint64_t count = 0;
+};
 
 // The queue's view of a channel: sends letters, keeps those that come.
 class FakeChannel final : public runtime::Actor {
@@ -64,7 +85,8 @@ class FakeChannel final : public runtime::Actor {
     if (fill) fill(*letter);
     post(qid, std::move(letter));
   }
-  void publish(Qid qid, const std::vector<std::string>& bodies);
+  void publish(Qid qid, const std::vector<std::string>& bodies,
+               const Message::Traits& traits = {});
   void consume(Qid qid, ConsumerId consumer, const std::function<void(Consume&)>& fill = nullptr);
   void ack(Qid qid, std::vector<DeliveryToken> tokens, bool rejected = false);
   void requeue(Qid qid, std::vector<DeliveryToken> tokens, bool redelivered = true);
@@ -106,15 +128,33 @@ class Fixture {
         [this](std::shared_ptr<const cluster::metadata::QueueRecord> record,
                std::function<void()> done) {
           removals.push_back({std::move(record), std::move(done)});
-        });
+        },
+        dead_letters);
   }
 
-  Qid declare(const std::string& name, bool auto_delete = false) {
+  Qid declare(const std::string& name, bool auto_delete = false,
+              const cluster::metadata::QueueOptions& options = {}) {
     cluster::metadata::DeclareQueue command;
     command.record.vhost = "/";
     command.record.name = name;
     command.record.auto_delete = auto_delete;
+    command.record.options = options;
     return store.apply(command).queue->qid;
+  }
+  Qid declare(const std::string& name, const cluster::metadata::QueueOptions& options) {
+    return declare(name, false, options);
+  }
+  // What a policy that begins or ends to match does.
+  void set_policy(Qid qid, cluster::metadata::PolicyDefinition definition) {
+    auto record = std::make_shared<cluster::metadata::QueueRecord>(registry->find(qid)->record());
+    auto policy = std::make_shared<cluster::metadata::EffectivePolicy>();
+    policy->definition = std::move(definition);
+    record->policy = std::move(policy);
+    registry->queue_changed(record);
+    run();
+  }
+  void pass(std::uint64_t ms) {
+    env.pass(ms, [this] { run(); });
   }
   // What the metadata owner does with the removals asked for.
   void complete_removals() {
@@ -136,7 +176,8 @@ class Fixture {
     std::function<void()> done;
   };
 
-  NoEnv env;
+  ManualTime env;
+  DeadLetterLog dead_letters;
   runtime::Mailboxes mailboxes{1};
   runtime::Shard shard{runtime::NodeId{0}, runtime::ShardId{0}, env, mailboxes};
   cluster::metadata::Store store{1};
@@ -155,10 +196,11 @@ inline void FakeChannel::post(Qid qid, runtime::LetterPtr letter) {
   fixture_.shard.post(address_, queue, std::move(letter));
 }
 
-inline void FakeChannel::publish(Qid qid, const std::vector<std::string>& bodies) {
+inline void FakeChannel::publish(Qid qid, const std::vector<std::string>& bodies,
+                                 const Message::Traits& traits) {
   send<Publish>(qid, [&](Publish& letter) {
     letter.first_number = next_number;
-    for (const std::string& body : bodies) letter.messages.push_back(make_message(body));
+    for (const std::string& body : bodies) letter.messages.push_back(make_message(body, traits));
   });
   next_number += bodies.size();
 }

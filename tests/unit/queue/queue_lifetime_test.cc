@@ -310,7 +310,8 @@ TEST_CASE_FIXTURE(LifetimeFixture, "a node that stops frees what is left") {
 }
 
 TEST_CASE("a registry makes the queues that exist already, and only its shard's") {
-  test::NoEnv env;
+  test::ManualTime env;
+  test::DeadLetterLog dead_letters;
   runtime::Mailboxes mailboxes(2);
   runtime::Shard shard(runtime::NodeId{0}, runtime::ShardId{0}, env, mailboxes);
   cluster::metadata::Store store(2);
@@ -323,7 +324,7 @@ TEST_CASE("a registry makes the queues that exist already, and only its shard's"
     if (record->shard == shard.id()) here.push_back(record->qid);
   };
   for (int i = 0; i < 4; ++i) declare("before" + std::to_string(i));
-  QueueRegistry registry(shard, store, nullptr);
+  QueueRegistry registry(shard, store, nullptr, dead_letters);
   for (int i = 0; i < 4; ++i) declare("after" + std::to_string(i));
   CHECK(here.size() == 4);
   CHECK(registry.size() == here.size());

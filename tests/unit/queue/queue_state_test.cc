@@ -39,6 +39,7 @@ struct Model {
   struct Item {
     std::string body;
     bool redelivered = false;
+    Terms terms;
     DeliveryToken held = 0;  // 0: ready
     int channel = 0;
   };
@@ -59,6 +60,13 @@ struct Model {
     for (const auto& [position, item] : items) count += item.held == 0 ? 1 : 0;
     return count;
   }
+  std::size_t ready_expiring() const {
+    std::size_t count = 0;
+    for (const auto& [position, item] : items) {
+      count += item.held == 0 && item.terms.expires() ? 1 : 0;
+    }
+    return count;
+  }
   std::uint64_t ready_bytes() const {
     std::uint64_t bytes = 0;
     for (const auto& [position, item] : items) bytes += item.held == 0 ? item.body.size() : 0;
@@ -69,7 +77,8 @@ struct Model {
 // Drives QueueState and Unacked as a queue does, beside the model.
 class ModelRun {
  public:
-  explicit ModelRun(unsigned seed) : random_(seed) {
+  ModelRun(unsigned seed, std::uint8_t max_priority)
+      : random_(seed), max_priority_(max_priority), state_(max_priority) {
     for (std::uint64_t channel = 0; channel < 3; ++channel) {
       links_.push_back(std::make_unique<ChannelLink>(
           runtime::Address{{}, {}, runtime::ActorId{channel + 1}}, channel + 1));
@@ -110,6 +119,10 @@ class ModelRun {
   void check() {
     REQUIRE(state_.ready() == model_.ready());
     REQUIRE(state_.ready_bytes() == model_.ready_bytes());
+    REQUIRE(state_.ready_expiring() == model_.ready_expiring());
+    if (state_.ready() > 0) {
+      REQUIRE(state_.front_terms() == model_.first_ready()->second.terms);
+    }
     REQUIRE(unacked_.count() == model_.items.size() - model_.ready());
   }
 
@@ -118,28 +131,37 @@ class ModelRun {
 
   void push() {
     const std::string body(below(20), 'x');
+    Model::Item item;
+    item.body = body;
+    if (below(3) != 0) item.terms = Terms::expiring_at(below(3));
+    const auto priority = static_cast<std::uint8_t>(below(max_priority_ + 3U));
     if (state_.ready() == 0 && below(2) == 0) {
-      const Entry entry = state_.pass(make_message(body));
-      model_.items[entry.position()] = {body};
-      state_.put_back(entry, false);
+      const Entry entry = state_.pass(make_message(body), priority);
+      model_.items[entry.position()] = item;
+      state_.put_back(entry, item.terms, false);
+    } else if (max_priority_ == 0 && below(2) == 0) {
+      item.terms = Terms();
+      model_.items[state_.push(make_message(body))] = item;
     } else {
-      model_.items[state_.push(make_message(body))] = {body};
+      model_.items[state_.push(make_message(body), item.terms, priority)] = item;
     }
   }
 
   void take() {
     if (state_.ready() == 0) return;
-    Entry entry = state_.take();
+    Terms terms;
+    Entry entry = state_.take(terms);
     const auto expected = model_.first_ready();
     REQUIRE(expected->first == entry.position());
     REQUIRE(expected->second.body == body_of(entry.message()));
     REQUIRE(expected->second.redelivered == entry.redelivered());
+    REQUIRE(expected->second.terms == terms);
     if (below(4) == 0) {
       model_.items.erase(expected);
       return;
     }
     const std::size_t channel = below(links_.size());
-    const DeliveryToken token = unacked_.hold(std::move(entry), *links_[channel], nullptr);
+    const DeliveryToken token = unacked_.hold(std::move(entry), terms, *links_[channel], nullptr);
     REQUIRE(token != 0);
     REQUIRE(model_.by_token(token) == model_.items.end());
     expected->second.held = token;
@@ -161,7 +183,10 @@ class ModelRun {
     old_.push_back(token);
     if (back) {
       const bool mark = below(2) == 0;
-      state_.put_back(std::move(held.entry), mark);
+      REQUIRE(held.terms == item->second.terms);
+      held.terms.count_return();
+      item->second.terms = held.terms;
+      state_.put_back(std::move(held.entry), held.terms, mark);
       item->second.held = 0;
       item->second.redelivered |= mark;
     } else {
@@ -192,7 +217,7 @@ class ModelRun {
       old_.push_back(item.held);
       item.held = 0;
       item.redelivered = true;
-      state_.put_back(std::move(held.entry), true);
+      state_.put_back(std::move(held.entry), held.terms, true);
     }
     for (const auto& [position, item] : model_.items) {
       REQUIRE((item.held == 0 || item.channel != static_cast<int>(channel)));
@@ -200,12 +225,14 @@ class ModelRun {
   }
 
   void purge() {
-    const EntryFifo all = state_.take_all();
-    REQUIRE(all.size() == model_.ready());
+    std::size_t taken = 0;
+    for (const EntryFifo& entries : state_.take_all()) taken += entries.size();
+    REQUIRE(taken == model_.ready());
     std::erase_if(model_.items, [](const auto& item) { return item.second.held == 0; });
   }
 
   runtime::SimRng random_;
+  const std::uint8_t max_priority_;
   QueueState state_;
   Unacked unacked_;
   Model model_;
@@ -217,7 +244,7 @@ class ModelRun {
 TEST_CASE("queue state and unacked table do what the model does") {
   for (unsigned seed = 1; seed <= 30; ++seed) {
     CAPTURE(seed);
-    ModelRun run(seed);
+    ModelRun run(seed, seed % 3 == 0 ? 0 : seed % 3 == 1 ? 3 : 255);
     for (int i = 0; i < 1500; ++i) {
       run.step();
       run.check();
@@ -230,11 +257,11 @@ TEST_CASE("tokens of slots that were given back stay unknown") {
   Unacked unacked;
   std::vector<DeliveryToken> tokens;
   for (Position position = 1; position <= 1000; ++position) {
-    tokens.push_back(unacked.hold(Entry(make_message("m"), position), link, nullptr));
+    tokens.push_back(unacked.hold(Entry(make_message("m"), position), Terms(), link, nullptr));
   }
   for (const DeliveryToken token : tokens) CHECK(unacked.release(token, link).entry);
   unacked.trim();
-  const DeliveryToken token = unacked.hold(Entry(make_message("m"), 1001), link, nullptr);
+  const DeliveryToken token = unacked.hold(Entry(make_message("m"), 1001), Terms(), link, nullptr);
   for (const DeliveryToken old : tokens) CHECK(!unacked.release(old, link).entry);
   CHECK(unacked.release(token, link).entry);
 }
