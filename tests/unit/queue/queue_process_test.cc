@@ -395,8 +395,7 @@ TEST_CASE_FIXTURE(QueueFixture, "memory goes back to where it was") {
     channel.bodies(&tokens);
   }
   CHECK(tokens.size() == 5000);
-  // An empty queue keeps a kilobyte for its next entries.
-  // One chunk of entries and one of places for deliveries stay.
+  // An empty queue keeps a little for its next entries and deliveries: a chunk of each.
   CHECK(runtime::MemoryGauge::total() - before <= 1024 + 4096);
   CHECK(inspect()->messages_unacknowledged == 0);
 }
