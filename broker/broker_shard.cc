@@ -49,12 +49,16 @@ BrokerShard::BrokerShard(runtime::Shard& shard, const runtime::Config& config, s
       store_(metadata_.store()),
       routes_(metadata_.store()),
       access_(metadata_.store()),
-      queues_(shard, metadata_.store(),
-              [this](std::shared_ptr<const QueueRecord> record, std::function<void()> done) {
-                propose(DeleteQueue{record->vhost, record->name, record->qid},
-                        [done = std::move(done)](const CommandResult&) { done(); });
-              },
-              dead_letters_),
+      recent_history_(shard, metadata_.store(), routes_, shards),
+      dead_letters_(shard, metadata_.store(), routes_, recent_history_),
+      queues_(
+          shard, metadata_.store(),
+          [this](std::shared_ptr<const QueueRecord> record, std::function<void()> done) {
+            propose(DeleteQueue{record->vhost, record->name, record->qid},
+                    [done = std::move(done)](const CommandResult&) { done(); });
+          },
+          dead_letters_),
+      chance_(shard.env().rng().next()),
       tls_handshakes_(shard.env(), config.tls.handshake_timeout_ms, runtime::kTlsHandshakesMax),
       shards_(shards) {
   shard_.add(kBrokerShardActor, *this);

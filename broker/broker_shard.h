@@ -13,6 +13,8 @@
 
 #include "broker/access_control.h"
 #include "broker/connection_registry.h"
+#include "broker/dead_letters.h"
+#include "broker/recent_history.h"
 #include "broker/routing/route_table.h"
 #include "broker/runtime/config.h"
 #include "broker/runtime/letter.h"
@@ -71,14 +73,6 @@ struct ShutDownDone : runtime::Letter {
   ShutDownDone() : Letter(kShutDownDone) {}
 };
 
-// Drops dead letters. Stands in until they are routed.
-class NoDeadLetters final : public queue::DeadLetterSink {
- public:
-  void dead_letter(const std::shared_ptr<const cluster::metadata::QueueRecord>&,
-                   const cluster::metadata::QueueOptions&, queue::DeathReason,
-                   queue::MessageRef) override {}
-};
-
 class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
  public:
   BrokerShard(runtime::Shard& shard, const runtime::Config& config, std::uint16_t shards);
@@ -92,6 +86,9 @@ class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
   const cluster::metadata::Store& view() const { return store_; }
   RouteTable& routes() { return routes_; }
   AccessControl& access() { return access_; }
+  RecentHistory& recent_history() { return recent_history_; }
+  // For Routable::chance.
+  std::uint64_t chance() { return chance_ += 0x9E3779B97F4A7C15ULL; }
   queue::QueueRegistry& queues() { return queues_; }
   std::uint16_t shards() const { return shards_; }
   // Before input is taken: above the watermark this shard has the alarm at once, whatever the
@@ -192,8 +189,10 @@ class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
   std::vector<std::uint64_t> channels_changed_;   // connections, in this turn
   ChannelCountTask channel_count_task_{*this};
   std::size_t refusals_held_ = 0;
-  NoDeadLetters dead_letters_;
+  RecentHistory recent_history_;
+  DeadLetters dead_letters_;
   queue::QueueRegistry queues_;
+  std::uint64_t chance_;
   bool memory_alarm_ = false;
   bool shutting_down_ = false;
   std::uint64_t next_connection_ = 1;

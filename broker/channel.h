@@ -241,7 +241,8 @@ class Channel final : public runtime::Actor {
   void queue_bind(const amqp::QueueBind& method);
   void queue_unbind(const amqp::QueueUnbind& method);
   bool may_bind(const cluster::metadata::BindingRecord& record);
-  bool check_binding(const std::string& source, std::span<const std::uint8_t> arguments);
+  bool check_binding(const cluster::metadata::BindingRecord& record,
+                     std::span<const std::uint8_t> arguments);
   std::string binding_key(std::string_view queue, std::string_view key) const;
   void bind(cluster::metadata::BindingRecord record, bool unbind, std::function<void()> done);
 
@@ -317,9 +318,10 @@ class Channel final : public runtime::Actor {
   Incoming incoming_;
   std::vector<QueueLink*> targets_;  // of the publish being routed
   std::vector<const cluster::metadata::QueueRecord*> routed_;
-  std::string cached_route_;          // targets_ are those of this route ...
-  std::uint64_t cached_version_ = 0;  // ... at this version of the view; 0: no cache
-  std::vector<PublishGrant> grants_;  // at this version of the access rules ...
+  std::vector<const Exchange*> remembering_;  // exchanges on its way that keep it
+  std::string cached_route_;                  // targets_ are those of this route ...
+  std::uint64_t cached_version_ = 0;          // ... at this version of the view; 0: no cache
+  std::vector<PublishGrant> grants_;          // at this version of the access rules ...
   std::uint64_t grants_version_ = ~std::uint64_t{0};
   std::size_t last_grant_ = 0;
   Confirms confirms_;

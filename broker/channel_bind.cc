@@ -65,13 +65,14 @@ void Channel::bind(BindingRecord record, bool unbind, std::function<void()> done
 }
 
 // The source must exist, and its type accept the arguments.
-bool Channel::check_binding(const std::string& source, std::span<const std::uint8_t> arguments) {
-  const Exchange* exchange = broker_shard_.routes().find(connection_.vhost(), source);
+bool Channel::check_binding(const BindingRecord& record, std::span<const std::uint8_t> arguments) {
+  const Exchange* exchange = broker_shard_.routes().find(record.vhost, record.source);
   if (exchange == nullptr) {
-    fail(amqp::not_found_exchange(connection_.vhost(), source));
+    fail(amqp::not_found_exchange(record.vhost, record.source));
     return false;
   }
-  const auto fault = RouteTable::fault_of_binding(*exchange, runtime::as_text(arguments));
+  const auto fault =
+      RouteTable::fault_of_binding(*exchange, record.routing_key, runtime::as_text(arguments));
   if (!fault) return true;
   fail(amqp::precondition_failed(*fault));
   return false;
@@ -84,7 +85,7 @@ void Channel::exchange_bind(const amqp::ExchangeBind& method) {
                              clean_name(method.destination),
                              std::string(method.routing_key),
                              sorted_arguments_of(method.arguments)};
-  if (!may_bind(record) || !check_binding(record.source, method.arguments)) return;
+  if (!may_bind(record) || !check_binding(record, method.arguments)) return;
   bind(record, false, [this, no_wait = method.nowait] {
     if (!no_wait) reply(amqp::ExchangeBindOk{});
   });
@@ -118,7 +119,7 @@ void Channel::queue_bind(const amqp::QueueBind& method) {
                              name,
                              binding_key(method.queue, method.routing_key),
                              sorted_arguments_of(method.arguments)};
-  if (!may_bind(record) || !check_binding(record.source, method.arguments)) return;
+  if (!may_bind(record) || !check_binding(record, method.arguments)) return;
   const auto queue = broker_shard_.view().queue(record.vhost, name);
   if (queue == nullptr) {
     fail(amqp::not_found_queue(record.vhost, name));

@@ -72,6 +72,10 @@ bool Channel::check_new_exchange(const ExchangeRecord& wanted) {
     fail(amqp::reserved_name("exchange", wanted.name));
     return false;
   }
+  if (const auto fault = RouteTable::fault_of_declaration(wanted.type, wanted.arguments)) {
+    fail(amqp::precondition_failed(*fault));
+    return false;
+  }
   std::string alternate;
   switch (exchange_argument(runtime::as_bytes(wanted.arguments), kAlternateExchange, alternate)) {
     case NamedExchange::kAbsent:

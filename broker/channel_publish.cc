@@ -81,9 +81,11 @@ void Channel::handle_header(const amqp::Frame& frame) {
   if (!check_properties(traits, own)) return;
   incoming_.further_keys.clear();
   std::string rewritten;
+  std::span<const std::uint8_t> blind_keys;
   if (traits.has_headers) {
     if (!take_further_keys(traits.headers)) return;
-    if (amqp::find_in_table(traits.headers, kBcc)) {
+    if (const auto blind = amqp::find_in_table(traits.headers, kBcc)) {
+      blind_keys = blind->data;
       rewritten = without_bcc(header.properties);
       header.properties = runtime::as_bytes(rewritten);
     }
@@ -93,8 +95,8 @@ void Channel::handle_header(const amqp::Frame& frame) {
     if (!fill_in_reply_to(header.properties, with_reply_name)) return;
     header.properties = runtime::as_bytes(with_reply_name);
   }
-  incoming_.message = queue::MessageRef(
-      queue::Message::create(incoming_.route_bytes(), header.properties, header.body_size, own));
+  incoming_.message = queue::MessageRef(queue::Message::create(
+      incoming_.route_bytes(), header.properties, header.body_size, own, blind_keys));
   if (header.body_size == 0) {
     publish_complete();
   } else {
@@ -218,6 +220,7 @@ bool Channel::find_targets(const queue::Message& message,
   }
   cached_version_ = 0;
   targets_.clear();
+  remembering_.clear();
   const Exchange* exchange = broker_shard_.routes().find(connection_.vhost(), message.exchange());
   if (exchange == nullptr) {
     if (must_exist) fail(amqp::not_found_exchange(connection_.vhost(), message.exchange()));
@@ -229,8 +232,9 @@ bool Channel::find_targets(const queue::Message& message,
   }
   routed_.clear();
   const std::vector<std::string_view> keys(further_keys.begin(), further_keys.end());
-  broker_shard_.routes().route(*exchange, {message.routing_key(), message.properties(), keys},
-                               routed_);
+  broker_shard_.routes().route(
+      *exchange, {message.routing_key(), message.properties(), keys, broker_shard_.chance()},
+      routed_, &remembering_);
   for (const QueueRecord* record : routed_) {
     const auto known = links_.find(record->qid);
     targets_.push_back(known != links_.end()
@@ -250,6 +254,10 @@ void Channel::distribute(const queue::MessageRef& message, bool mandatory) {
   if (mode_ == Mode::kConfirm) {
     sequence = confirms_.open(static_cast<std::uint32_t>(targets_.size()));
     if (targets_.empty()) shard_.flush_batches_at_turn_end(batch_task_);
+  }
+  if (!remembering_.empty()) [[unlikely]] {
+    broker_shard_.recent_history().remember(remembering_, message);
+    remembering_.clear();
   }
   if (targets_.empty()) {
     if (message->exchange().empty() && names_reply_to(message->routing_key())) {

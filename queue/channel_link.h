@@ -33,8 +33,8 @@ struct ChannelLink : boost::intrusive::list_base_hook<> {
   // Deliveries to be acknowledged that it was sent, and may have been sent (Credit::channel_limit).
   std::uint64_t deliveries = 0;
   std::uint64_t delivery_limit = kNoDeliveryLimit;
-  std::uint64_t settled = 0;  // publishes settled up to here
-  bool settled_due = false;   // and not yet reported
+  std::uint64_t settled = 0;            // publishes settled up to here
+  bool settled_due = false;             // and not yet reported
   std::vector<std::uint64_t> rejected;  // of those, the refused ones; ascending
 };
 

@@ -166,8 +166,8 @@ class Consumers {
   };
 
   const bool single_active_;
-  Consumer* active_ = nullptr;               // the single one
-  std::map<Successor, Consumer*> waiting_;   // behind it
+  Consumer* active_ = nullptr;              // the single one
+  std::map<Successor, Consumer*> waiting_;  // behind it
   std::uint64_t last_age_ = 0;
   // Only looked up by priority; the order does not matter here.
   std::map<std::int32_t, PriorityLevel> levels_;

@@ -113,9 +113,9 @@ struct Ack : QueueLetter {
 };
 
 // These deliveries go back to their original places in the queue, unless that is once more than the
-// queue's delivery limit allows. `redelivered` false: they never reached the client (the channel was
-// over its global prefetch), so they are not counted as returned, nor marked, unless another channel
-// was meanwhile sent a later message: first deliveries come in order.
+// queue's delivery limit allows. `redelivered` false: they never reached the client (the channel
+// was over its global prefetch), so they are not counted as returned, nor marked, unless another
+// channel was meanwhile sent a later message: first deliveries come in order.
 struct Requeue : QueueLetter {
   explicit Requeue(Qid queue) : QueueLetter(kRequeue, queue) {}
   bool redelivered = true;
@@ -188,12 +188,12 @@ struct Settled : QueueLetter {
 
 enum class Answer : std::uint8_t {
   kOk,
-  kNotFound,      // the queue is gone or going
+  kNotFound,  // the queue is gone or going
   // Exclusive consume refused (somebody consumes, or the queue has a single active consumer), or
   // another consumer is exclusive.
   kExclusiveUse,
-  kInUse,         // delete if-unused
-  kNotEmpty,      // delete if-empty
+  kInUse,     // delete if-unused
+  kNotEmpty,  // delete if-empty
 };
 
 struct ConsumeOk : QueueLetter {
@@ -232,8 +232,8 @@ struct GetResult : QueueLetter {
   bool redelivered = false;
   std::uint16_t delivery_count = 0;  // as in Delivery
   DeliveryToken token = 0;
-  MessageRef message;                // none: the queue is empty
-  std::uint64_t messages_ready = 0;  // left in the queue
+  MessageRef message;                     // none: the queue is empty
+  std::uint64_t messages_ready = 0;       // left in the queue
   std::uint64_t consumer_timeout_ms = 0;  // as in ConsumeOk
 };
 

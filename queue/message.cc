@@ -27,16 +27,18 @@ std::string_view short_string(std::span<const std::uint8_t> at) {
 
 Message* Message::create(std::span<const std::uint8_t> route,
                          std::span<const std::uint8_t> properties, std::uint64_t body_size,
-                         const Traits& traits) {
+                         const Traits& traits, std::span<const std::uint8_t> blind_keys) {
   const std::size_t inline_size =
       body_size <= runtime::kInlineBodyMax ? static_cast<std::size_t>(body_size) : 0;
-  const std::size_t size = sizeof(Message) + route.size() + properties.size() + inline_size;
+  const std::size_t size =
+      sizeof(Message) + route.size() + properties.size() + inline_size + blind_keys.size();
   void* memory = std::malloc(size);
   RT_CHECK(memory != nullptr, "out of memory");
   runtime::MemoryGauge::add(static_cast<std::int64_t>(size));
   auto* message = new (memory) Message();
   message->properties_size_ = static_cast<std::uint32_t>(properties.size());
   message->route_size_ = static_cast<std::uint16_t>(route.size());
+  message->blind_size_ = static_cast<std::uint32_t>(blind_keys.size());
   message->body_size_ = body_size;
   message->traits_ = traits;
   // memcpy must not see a null pointer.
@@ -44,14 +46,29 @@ Message* Message::create(std::span<const std::uint8_t> route,
   if (!properties.empty()) {
     std::memcpy(message->tail() + route.size(), properties.data(), properties.size());
   }
+  if (!blind_keys.empty()) {
+    std::memcpy(message->tail() + route.size() + properties.size() + inline_size, blind_keys.data(),
+                blind_keys.size());
+  }
+  return message;
+}
+
+Message* Message::create_around(const Message& body, std::span<const std::uint8_t> route,
+                                std::span<const std::uint8_t> properties, const Traits& traits,
+                                std::span<const std::uint8_t> blind_keys) {
+  RT_CHECK(body.body_complete(), "the body is still coming");
+  Message* message = create(route, properties, body.body_size_, traits, blind_keys);
+  if (body.body_is_inline()) {
+    message->append_body(body.inline_body());
+  } else {
+    message->large_body_ = body.large_body_;
+    message->body_received_ = body.body_size_;
+  }
   return message;
 }
 
 void Message::destroy(Message* message) {
-  const std::size_t inline_size =
-      message->body_is_inline() ? static_cast<std::size_t>(message->body_size_) : 0;
-  const std::size_t size =
-      sizeof(Message) + message->route_size_ + message->properties_size_ + inline_size;
+  const std::size_t size = message->allocated();
   message->~Message();
   runtime::MemoryGauge::add(-static_cast<std::int64_t>(size));
   std::free(message);

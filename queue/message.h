@@ -3,7 +3,8 @@
 //
 // One allocation holds this header and, behind it, the exchange name and routing key (as two short
 // strings, as basic.deliver wants them), the content properties (flags and values as received) and
-// a body of up to kInlineBodyMax bytes. A larger body is a chain of blocks beside it.
+// a body of up to kInlineBodyMax bytes. A larger body is a chain of blocks beside it. Routing keys
+// that no receiver may see (the header BCC) come last.
 //
 // Built on one shard by the channel that received it, then read on any. The queue layer never looks
 // into the protocol's bytes: the few properties it needs are decoded into fields at build time.
@@ -35,10 +36,15 @@ class Message {
 
   // A message with one reference. `route` is the exchange and the routing key as two short strings
   // (each a length octet and its bytes); `properties` the flag words and values. The body is still
-  // to come: append_body() until body_complete().
+  // to come: append_body() until body_complete(). `blind_keys`: see blind_keys().
   static Message* create(std::span<const std::uint8_t> route,
                          std::span<const std::uint8_t> properties, std::uint64_t body_size,
-                         const Traits& traits);
+                         const Traits& traits, std::span<const std::uint8_t> blind_keys = {});
+  // The complete body of another message under a new route and new properties. A large body is
+  // shared, not copied.
+  static Message* create_around(const Message& body, std::span<const std::uint8_t> route,
+                                std::span<const std::uint8_t> properties, const Traits& traits,
+                                std::span<const std::uint8_t> blind_keys = {});
 
   // Building: copies the next `part` of the body. At most body_size() in all.
   void append_body(std::span<const std::uint8_t> part);
@@ -52,6 +58,13 @@ class Message {
   std::span<const std::uint8_t> properties() const {
     return {tail() + route_size_, properties_size_};
   }
+  // The keys that the message was routed by without showing them, in its protocol's own form; for
+  // routing it once more when it is dead-lettered. Mostly empty.
+  std::span<const std::uint8_t> blind_keys() const {
+    const std::size_t before = route_size_ + properties_size_ +
+                               (body_is_inline() ? static_cast<std::size_t>(body_size_) : 0);
+    return {tail() + before, blind_size_};
+  }
   std::uint64_t body_size() const { return body_size_; }
   bool body_is_inline() const { return body_size_ <= runtime::kInlineBodyMax; }
   // Only when body_is_inline().
@@ -63,7 +76,8 @@ class Message {
 
   // Bytes it holds in memory, its own bookkeeping included: what windows and limits count.
   std::size_t footprint() const {
-    return sizeof(Message) + route_size_ + properties_size_ + static_cast<std::size_t>(body_size_);
+    return sizeof(Message) + route_size_ + properties_size_ + blind_size_ +
+           static_cast<std::size_t>(body_size_);
   }
 
   void ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
@@ -78,6 +92,11 @@ class Message {
   Message() = default;
   ~Message() = default;
   static void destroy(Message* message);
+  // Of the one allocation.
+  std::size_t allocated() const {
+    return sizeof(Message) + route_size_ + properties_size_ + blind_size_ +
+           (body_is_inline() ? static_cast<std::size_t>(body_size_) : 0);
+  }
   // Room in the last block of a large body, after making a new one if it is full.
   std::size_t body_room(std::size_t wanted);
   std::uint8_t* tail() { return reinterpret_cast<std::uint8_t*>(this + 1); }
@@ -88,6 +107,7 @@ class Message {
   std::uint32_t properties_size_ = 0;
   std::uint64_t body_size_ = 0;
   std::uint16_t route_size_ = 0;
+  std::uint32_t blind_size_ = 0;
   Traits traits_;
   std::uint64_t body_received_ = 0;
   runtime::BytesChain large_body_;

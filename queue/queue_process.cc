@@ -98,7 +98,8 @@ void QueueProcess::on_publish(Publish& letter) {
   if (going_) return;
   statistics_.published += letter.messages.size();
   const std::size_t done = plain_ ? publish_plain(letter.messages) : 0;
-  if (done < letter.messages.size()) [[unlikely]] publish_by_rules(letter, link, done);
+  if (done < letter.messages.size()) [[unlikely]]
+    publish_by_rules(letter, link, done);
 }
 
 std::size_t QueueProcess::publish_plain(std::vector<MessageRef>& messages) {
@@ -313,6 +314,10 @@ void QueueProcess::on_credit(const Credit& letter) {
 }
 
 void QueueProcess::on_channel_gone(const ChannelGone& letter) {
+  if (rules_ != nullptr) {
+    std::erase_if(rules_->waiting_gets,
+                  [&](const Rules::WaitingGet& get) { return get.from == letter.from; });
+  }
   if (ChannelLink* link = find_link(letter.from)) forget(*link);
   if (!letter.wants_notice) return;
   auto notice = std::make_unique<ChannelForgotten>(qid_);
@@ -332,10 +337,6 @@ void QueueProcess::forget(ChannelLink& going) {
     Unacked::Held held = unacked_.release_first(*link);
     if (!held.entry) break;
     take_back(held);
-  }
-  if (rules_ != nullptr) {
-    std::erase_if(rules_->waiting_gets,
-                  [&](const Rules::WaitingGet& get) { return get.from == letter.from; });
   }
   if (link->is_linked()) unflushed_.erase(unflushed_.iterator_to(*link));
   if (last_link_ == link) last_link_ = nullptr;

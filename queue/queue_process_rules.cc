@@ -99,8 +99,8 @@ Terms QueueProcess::terms_of(const Message& message) const {
 // --- dropping -----------------------------------------------------------------------------------
 
 bool QueueProcess::over_limit() const {
-  return rules_->drops_head && (state_.ready() > rules_->max_length ||
-                                state_.ready_bytes() > rules_->max_bytes);
+  return rules_->drops_head &&
+         (state_.ready() > rules_->max_length || state_.ready_bytes() > rules_->max_bytes);
 }
 
 bool QueueProcess::drop_by_rules() {

@@ -75,7 +75,7 @@ class QueueState {
   };
   // The levels above the lowest.
   struct Upper {
-    std::vector<Line> lines;                    // level 1 comes first
+    std::vector<Line> lines;                     // level 1 comes first
     std::array<std::uint64_t, 4> occupied = {};  // a bit for each line that is not empty
     // The highest line that is not empty; null: none.
     Line* highest();
@@ -100,9 +100,8 @@ class QueueState {
     return const_cast<Line&>(lowest_);
   }
   bool returned_comes_first(const Line& line) const {
-    return !returned_.empty() &&
-           (line.fresh.empty() ||
-            returned_.front().entry.position() < line.fresh.front().position());
+    return !returned_.empty() && (line.fresh.empty() || returned_.front().entry.position() <
+                                                            line.fresh.front().position());
   }
   Returned take_returned();
   void returned_resized(std::size_t capacity_before);

@@ -34,6 +34,8 @@ class DirectIndex : public BindingIndex {
 
 }  // namespace
 
-std::unique_ptr<BindingIndex> make_direct_index() { return std::make_unique<DirectIndex>(); }
+std::unique_ptr<BindingIndex> make_direct_index(const ExchangeRecord&) {
+  return std::make_unique<DirectIndex>();
+}
 
 }  // namespace ringtail::broker

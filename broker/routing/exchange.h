@@ -16,6 +16,8 @@
 
 namespace ringtail::broker {
 
+using cluster::metadata::ExchangeRecord;
+
 // The bindings of one exchange, arranged for its type. Lives on the shard of its table.
 class BindingIndex {
  public:
@@ -28,21 +30,37 @@ class BindingIndex {
   virtual void match(const Routable& message, Matches& matches) const = 0;
 };
 
+// What is wrong, as RabbitMQ words it; none: nothing.
+using Fault = std::optional<std::string>;
+
 struct ExchangeType {
   std::string_view name;
-  std::unique_ptr<BindingIndex> (*make_index)();
-  // What is wrong with a binding's arguments, as RabbitMQ words it. Null: nothing ever is.
-  std::optional<std::string> (*fault_of_binding)(std::string_view arguments);
+  std::string_view description;  // RabbitMQ's
+  // For an exchange in whose arguments fault_of_declaration found no fault.
+  std::unique_ptr<BindingIndex> (*make_index)(const ExchangeRecord& record);
+  // Null: nothing ever is wrong.
+  Fault (*fault_of_declaration)(std::string_view arguments) = nullptr;
+  Fault (*fault_of_binding)(std::string_view key, std::string_view arguments) = nullptr;
+  bool remembers = false;  // its messages go to recent_history.h too
 };
 
 // Null when there is no such type.
 const ExchangeType* find_exchange_type(std::string_view name);
 
-std::unique_ptr<BindingIndex> make_direct_index();
-std::unique_ptr<BindingIndex> make_fanout_index();
-std::unique_ptr<BindingIndex> make_headers_index();
-std::unique_ptr<BindingIndex> make_topic_index();
-std::optional<std::string> fault_of_headers_binding(std::string_view arguments);
+// In the order of names.
+std::span<const ExchangeType> exchange_types();
+
+std::unique_ptr<BindingIndex> make_consistent_hash_index(const ExchangeRecord& record);
+std::unique_ptr<BindingIndex> make_direct_index(const ExchangeRecord& record);
+std::unique_ptr<BindingIndex> make_fanout_index(const ExchangeRecord& record);
+std::unique_ptr<BindingIndex> make_headers_index(const ExchangeRecord& record);
+std::unique_ptr<BindingIndex> make_modulus_hash_index(const ExchangeRecord& record);
+std::unique_ptr<BindingIndex> make_random_index(const ExchangeRecord& record);
+std::unique_ptr<BindingIndex> make_topic_index(const ExchangeRecord& record);
+Fault fault_of_consistent_hash(std::string_view arguments);
+Fault fault_of_consistent_hash_binding(std::string_view key, std::string_view arguments);
+Fault fault_of_headers_binding(std::string_view key, std::string_view arguments);
+Fault fault_of_recent_history(std::string_view arguments);
 
 struct VhostRoutes;
 
@@ -52,6 +70,11 @@ class Exchange : public Target {
            const ExchangeType& type, VhostRoutes& vhost);
 
   const cluster::metadata::ExchangeRecord& record() const { return *record_; }
+  const std::shared_ptr<const cluster::metadata::ExchangeRecord>& shared_record() const {
+    return record_;
+  }
+  // Its policy has changed.
+  void replace(std::shared_ptr<const cluster::metadata::ExchangeRecord> record);
   const ExchangeType& type() const { return type_; }
   BindingIndex& index() { return *index_; }
   const BindingIndex& index() const { return *index_; }
@@ -62,13 +85,16 @@ class Exchange : public Target {
   const std::string* alternate() const { return alternate_ ? &*alternate_ : nullptr; }
 
  private:
-  const std::shared_ptr<const cluster::metadata::ExchangeRecord> record_;
+  std::shared_ptr<const cluster::metadata::ExchangeRecord> record_;
   const ExchangeType& type_;
   VhostRoutes& vhost_;
   const bool default_;
   const std::unique_ptr<BindingIndex> index_;
   std::optional<std::string> alternate_;
 };
+
+// The name of a queue or exchange.
+std::string_view name_of(const Target& target);
 
 // The exchanges and queues of one vhost by name; the keys are the names in the records.
 struct VhostRoutes {

@@ -21,6 +21,8 @@ class FanoutIndex : public BindingIndex {
 
 }  // namespace
 
-std::unique_ptr<BindingIndex> make_fanout_index() { return std::make_unique<FanoutIndex>(); }
+std::unique_ptr<BindingIndex> make_fanout_index(const ExchangeRecord&) {
+  return std::make_unique<FanoutIndex>();
+}
 
 }  // namespace ringtail::broker

@@ -11,6 +11,7 @@
 
 #include "broker/amqp/content_header.h"
 #include "broker/amqp/field_table.h"
+#include "broker/routing/erlang_text.h"
 #include "broker/routing/exchange.h"
 #include "broker/routing/header_value.h"
 #include "broker/runtime/bytes.h"
@@ -216,29 +217,13 @@ class HeadersIndex : public BindingIndex {
   mutable std::vector<Header> headers_;  // of the message that is being matched
 };
 
-// A binary as Erlang prints it with ~p.
-std::string erlang_binary(std::string_view text) {
-  std::string out = "<<\"";
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7E) {
-      out = "<<";
-      for (const char each : text) {
-        if (out.size() > 2) out += ',';
-        out += std::to_string(static_cast<unsigned char>(each));
-      }
-      return out + ">>";
-    }
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return text.empty() ? "<<>>" : out + "\">>";
-}
-
 }  // namespace
 
-std::unique_ptr<BindingIndex> make_headers_index() { return std::make_unique<HeadersIndex>(); }
+std::unique_ptr<BindingIndex> make_headers_index(const ExchangeRecord&) {
+  return std::make_unique<HeadersIndex>();
+}
 
-std::optional<std::string> fault_of_headers_binding(std::string_view arguments) {
+Fault fault_of_headers_binding(std::string_view, std::string_view arguments) {
   const auto value = amqp::find_in_table(runtime::as_bytes(arguments), kMatch);
   if (!value) return std::nullopt;
   const auto text = value->as_text();

@@ -12,7 +12,6 @@ namespace ringtail::broker {
 
 using cluster::metadata::BindingRecord;
 using cluster::metadata::DestinationKind;
-using cluster::metadata::ExchangeRecord;
 using cluster::metadata::QueueRecord;
 
 Exchange::Exchange(std::shared_ptr<const ExchangeRecord> record, const ExchangeType& type,
@@ -22,12 +21,41 @@ Exchange::Exchange(std::shared_ptr<const ExchangeRecord> record, const ExchangeT
       type_(type),
       vhost_(vhost),
       default_(record_->name.empty()),
-      index_(type.make_index()) {
-  const auto alternate =
-      amqp::find_in_table(runtime::as_bytes(record_->arguments), "alternate-exchange");
-  if (!alternate) return;
-  if (const auto name = alternate->as_text()) alternate_ = std::string(*name);
+      index_(type.make_index(*record_)) {
+  replace(record_);
 }
+
+// The argument counts before the policy.
+void Exchange::replace(std::shared_ptr<const ExchangeRecord> record) {
+  static constexpr std::string_view kAlternate = "alternate-exchange";
+  record_ = std::move(record);
+  alternate_.reset();
+  if (const auto argument =
+          amqp::find_in_table(runtime::as_bytes(record_->arguments), kAlternate)) {
+    if (const auto name = argument->as_text()) alternate_ = std::string(*name);
+  } else if (record_->policy != nullptr) {
+    if (const std::string* name = record_->policy->text(kAlternate)) alternate_ = *name;
+  }
+}
+
+std::string_view name_of(const Target& target) {
+  if (target.kind == Target::Kind::kQueue) {
+    return static_cast<const QueueTarget&>(target).record->name;
+  }
+  return static_cast<const Exchange&>(target).record().name;
+}
+
+namespace {
+
+// The key is the name in the record: it must point into the one that stays.
+template <typename Map>
+void rename_key(Map& map, std::string_view old_key, std::string_view new_key) {
+  auto node = map.extract(old_key);
+  node.key() = new_key;
+  map.insert(std::move(node));
+}
+
+}  // namespace
 
 struct RouteTable::State {
   std::unordered_map<std::string, VhostRoutes, TextHash, std::equal_to<>> vhosts;
@@ -59,12 +87,28 @@ const Exchange* RouteTable::find(std::string_view vhost, std::string_view name) 
 
 const ExchangeRecord& RouteTable::record(const Exchange& exchange) { return exchange.record(); }
 
+const std::shared_ptr<const ExchangeRecord>& RouteTable::shared_record(const Exchange& exchange) {
+  return exchange.shared_record();
+}
+
 bool RouteTable::knows_type(std::string_view type) { return find_exchange_type(type) != nullptr; }
 
-std::optional<std::string> RouteTable::fault_of_binding(const Exchange& exchange,
-                                                        std::string_view arguments) {
+std::vector<ExchangeTypeInfo> RouteTable::types() {
+  std::vector<ExchangeTypeInfo> all;
+  for (const ExchangeType& type : exchange_types()) all.push_back({type.name, type.description});
+  return all;
+}
+
+Fault RouteTable::fault_of_declaration(std::string_view type, std::string_view arguments) {
+  const ExchangeType* found = find_exchange_type(type);
+  if (found == nullptr || found->fault_of_declaration == nullptr) return std::nullopt;
+  return found->fault_of_declaration(arguments);
+}
+
+Fault RouteTable::fault_of_binding(const Exchange& exchange, std::string_view routing_key,
+                                   std::string_view arguments) {
   const auto check = exchange.type().fault_of_binding;
-  return check == nullptr ? std::nullopt : check(arguments);
+  return check == nullptr ? std::nullopt : check(routing_key, arguments);
 }
 
 void RouteTable::State::match(const Exchange& exchange, const Routable& message, Matches& matches) {
@@ -81,7 +125,8 @@ void RouteTable::State::match(const Exchange& exchange, const Routable& message,
 // As RabbitMQ does it (rabbit_exchange:route1): every exchange has its turn at most once; the
 // alternate steps in where the bindings of an exchange matched nothing at all.
 void RouteTable::route(const Exchange& exchange, const Routable& message,
-                       std::vector<const QueueRecord*>& out) const {
+                       std::vector<const QueueRecord*>& out,
+                       std::vector<const Exchange*>* remembering) const {
   std::vector<const Target*>& exchanges = state_->exchanges;
   exchanges.clear();
   Matches matches(++state_->calls, out, exchanges);
@@ -89,6 +134,7 @@ void RouteTable::route(const Exchange& exchange, const Routable& message,
   for (std::size_t next = 0; next < exchanges.size(); ++next) {
     const auto& current = static_cast<const Exchange&>(*exchanges[next]);
     matches.clear_any();
+    if (current.type().remembers && remembering != nullptr) remembering->push_back(&current);
     State::match(current, message, matches);
     if (matches.any() || current.alternate() == nullptr) continue;
     const Exchange* alternate = current.vhost().exchange(*current.alternate());
@@ -103,6 +149,15 @@ void RouteTable::exchange_added(const std::shared_ptr<const ExchangeRecord>& rec
   where.exchanges.emplace(record->name, std::make_unique<Exchange>(record, *type, where));
 }
 
+void RouteTable::exchange_changed(const std::shared_ptr<const ExchangeRecord>& record) {
+  VhostRoutes& where = state_->vhost(record->vhost);
+  Exchange* exchange = where.exchange(record->name);
+  RT_CHECK(exchange != nullptr, "an exchange has changed that was never added");
+  const auto old = exchange->shared_record();
+  exchange->replace(record);
+  rename_key(where.exchanges, old->name, record->name);
+}
+
 void RouteTable::exchange_removed(const ExchangeRecord& record) {
   VhostRoutes& where = state_->vhost(record.vhost);
   where.exchanges.erase(where.exchanges.find(record.name));
@@ -110,6 +165,14 @@ void RouteTable::exchange_removed(const ExchangeRecord& record) {
 
 void RouteTable::queue_added(const std::shared_ptr<const QueueRecord>& record) {
   state_->vhost(record->vhost).queues.emplace(record->name, std::make_unique<QueueTarget>(record));
+}
+
+void RouteTable::queue_changed(const std::shared_ptr<const QueueRecord>& record) {
+  VhostRoutes& where = state_->vhost(record->vhost);
+  QueueTarget* queue = where.queue(record->name);
+  RT_CHECK(queue != nullptr, "a queue has changed that was never added");
+  const auto old = std::exchange(queue->record, record);
+  rename_key(where.queues, old->name, record->name);
 }
 
 void RouteTable::queue_removed(const QueueRecord& record) {

@@ -23,7 +23,7 @@ struct Target {
 struct QueueTarget : Target {
   explicit QueueTarget(std::shared_ptr<const cluster::metadata::QueueRecord> of)
       : Target(Kind::kQueue), record(std::move(of)) {}
-  const std::shared_ptr<const cluster::metadata::QueueRecord> record;
+  std::shared_ptr<const cluster::metadata::QueueRecord> record;  // a policy may replace it
 };
 
 // Where one route() call gathers what it reaches, each target once.

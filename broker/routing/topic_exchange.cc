@@ -317,6 +317,8 @@ class TopicIndex : public BindingIndex {
 
 }  // namespace
 
-std::unique_ptr<BindingIndex> make_topic_index() { return std::make_unique<TopicIndex>(); }
+std::unique_ptr<BindingIndex> make_topic_index(const ExchangeRecord&) {
+  return std::make_unique<TopicIndex>();
+}
 
 }  // namespace ringtail::broker

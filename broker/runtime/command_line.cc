@@ -144,7 +144,7 @@ Result<CommandLine> read_flags(int argc, const char* const* argv) {
   CommandLine line;
   if (parsed.count("help") > 0 || parsed.count("version") > 0) {
     const bool help = parsed.count("help") > 0;
-    line.action = help ? CommandLine::Action::kHelp : CommandLine::Action::kVersion;
+    line.action = help ? CommandLine::Action::kSayHelp : CommandLine::Action::kSayVersion;
     line.text = help ? help_text() : std::string(kVersionLine) + "\n";
     return line;
   }

@@ -95,10 +95,10 @@ struct Config {
 };
 
 struct CommandLine {
-  enum class Action { kRun, kVersion, kHelp };
+  enum class Action { kRun, kSayVersion, kSayHelp };
   Action action = Action::kRun;
   Config config;
-  std::string text;  // what to print for kVersion and kHelp
+  std::string text;  // what to print for kSayVersion and kSayHelp
 };
 
 // Flags, then the file that --config names and conf.d/*.conf beside it (in the order of their

@@ -54,6 +54,13 @@ inline constexpr std::size_t kOutputReadStop = 16 * 1024 * 1024;
 // Frames of channels that wait for an answer, kept per connection before its reading stops.
 inline constexpr std::size_t kPendingFramesMax = 1024 * 1024;
 
+// --- exchanges ---
+
+// What one exchange of type x-recent-history keeps, whatever length it was declared with: RabbitMQ
+// has no bound, here a client's argument must not fill the memory for good.
+inline constexpr std::uint64_t kHistoryMessagesMax = 64 * 1024;
+inline constexpr std::uint64_t kHistoryBytesMax = 64 * 1024 * 1024;
+
 // --- connections ---
 
 // tcp_listen_options.backlog; the kernel cuts it at net.core.somaxconn.

@@ -85,8 +85,7 @@ class FakeChannel final : public runtime::Actor {
     if (fill) fill(*letter);
     post(qid, std::move(letter));
   }
-  void publish(Qid qid, const std::vector<std::string>& bodies,
-               const Message::Traits& traits = {});
+  void publish(Qid qid, const std::vector<std::string>& bodies, const Message::Traits& traits = {});
   void consume(Qid qid, ConsumerId consumer, const std::function<void(Consume&)>& fill = nullptr);
   void ack(Qid qid, std::vector<DeliveryToken> tokens, bool rejected = false);
   void requeue(Qid qid, std::vector<DeliveryToken> tokens, bool redelivered = true);

@@ -289,8 +289,8 @@ TEST_CASE_FIXTURE(RulesFixture, "reject-publish refuses what would pass the limi
   bool with_dlx = false;
   SUBCASE("one way") {}
   SUBCASE("the other") { with_dlx = true; }
-  const Qid qid = declare("q", with_length(2, with_dlx ? Overflow::kRejectPublishDlx
-                                                       : Overflow::kRejectPublish));
+  const Qid qid = declare(
+      "q", with_length(2, with_dlx ? Overflow::kRejectPublishDlx : Overflow::kRejectPublish));
   publish(qid, {"a", "b", "c", "d"});
   CHECK(rejected() == std::vector<std::uint64_t>{3, 4});
   CHECK(get(qid) == "a");
@@ -380,8 +380,9 @@ TEST_CASE_FIXTURE(RulesFixture, "purge and delete dead-letter nothing") {
 
 // --- many at once -------------------------------------------------------------------------------
 
-TEST_CASE_FIXTURE(RulesFixture, "very many are dropped in portions, and nothing is handed out "
-                                "before") {
+TEST_CASE_FIXTURE(RulesFixture,
+                  "very many are dropped in portions, and nothing is handed out "
+                  "before") {
   constexpr std::uint64_t kMany = 30'000;
   bool by_policy = false;
   SUBCASE("one way") {}
@@ -426,7 +427,8 @@ TEST_CASE_FIXTURE(RulesFixture, "a full queue drops as fast as it is published t
   CHECK(dead_letters.count == 25'000);
 }
 
-TEST_CASE_FIXTURE(RulesFixture, "a get that waits for the dropping ends with its channel or queue") {
+TEST_CASE_FIXTURE(RulesFixture,
+                  "a get that waits for the dropping ends with its channel or queue") {
   const Qid qid = declare("q", with_ttl(100));
   publish(qid, std::vector<std::string>(30'000, "m"));
   dead_letters.counting_only = true;

@@ -202,13 +202,13 @@ TEST_CASE("a flag without a value is named") {
 TEST_CASE("--version and --help") {
   Result<CommandLine> line = parse({"--version"});
   REQUIRE(line.ok());
-  CHECK(line.value().action == CommandLine::Action::kVersion);
+  CHECK(line.value().action == CommandLine::Action::kSayVersion);
   CHECK(line.value().text == std::string(kVersionLine) + "\n");
   CHECK(std::string(kVersionLine)
             .starts_with(std::string(kProductName) + " " + std::string(kVersion) + " (AMQP 0-9-1"));
   line = parse({"--help"});
   REQUIRE(line.ok());
-  CHECK(line.value().action == CommandLine::Action::kHelp);
+  CHECK(line.value().action == CommandLine::Action::kSayHelp);
   std::string text = line.value().text;
   for (const Setting& setting : settings()) {
     CAPTURE(setting.flag);

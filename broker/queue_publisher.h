@@ -1,0 +1,57 @@
+// Publishes to queues on behalf of no client: what is dead-lettered, what an exchange remembers. To
+// a queue it looks like a channel: messages are numbered from 1 without a gap, those of one turn go
+// as one letter, and Settled comes back. Nobody waits for that; it is counted, so that what is
+// under way can be seen.
+//
+// One per user, on the user's shard. Nothing of it is left for a queue that forget() named.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "broker/runtime/letter.h"
+#include "broker/runtime/shard.h"
+#include "cluster/metadata/records.h"
+#include "queue/letters.h"
+
+namespace ringtail::broker {
+
+class QueuePublisher final : public runtime::Actor, private runtime::TurnTask {
+ public:
+  explicit QueuePublisher(runtime::Shard& shard);
+  ~QueuePublisher() override;
+  QueuePublisher(const QueuePublisher&) = delete;
+  QueuePublisher& operator=(const QueuePublisher&) = delete;
+
+  // Leaves at the end of the turn. Messages to one queue arrive in the order of the calls.
+  void publish(const cluster::metadata::QueueRecord& queue, queue::MessageRef message);
+  // The queue is gone; what is gathered for it goes with it.
+  void forget(runtime::Qid qid);
+
+  // Messages that their queues have not settled yet.
+  std::uint64_t unsettled() const { return unsettled_; }
+  std::size_t queues_known() const { return lines_.size(); }
+
+  void receive(runtime::LetterPtr letter) noexcept override;
+
+ private:
+  // To one queue.
+  struct Line {
+    runtime::Address address;
+    std::uint64_t published = 0;                // the last number
+    std::uint64_t settled = 0;                  // up to here
+    std::unique_ptr<queue::Publish> publishes;  // this turn's
+  };
+
+  void turn_end() noexcept override;
+
+  runtime::Shard& shard_;
+  const runtime::Address address_;
+  std::unordered_map<runtime::Qid, Line> lines_;
+  std::vector<runtime::Qid> dirty_;  // have something gathered, in the order of its coming
+  std::uint64_t unsettled_ = 0;
+};
+
+}  // namespace ringtail::broker
