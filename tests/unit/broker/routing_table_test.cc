@@ -17,7 +17,7 @@ std::string alternate(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("the table knows exchanges by vhost and name, and four types") {
+TEST_CASE("the table knows exchanges by vhost and name, and their types") {
   Routes routes;
   CHECK(routes.table.find("/", "amq.topic") != nullptr);
   CHECK(RouteTable::record(*routes.table.find("/", "amq.topic")).type == "topic");
