@@ -2,6 +2,7 @@
 
 #include "broker/amqp/field_table.h"
 #include "broker/runtime/limits.h"
+#include "broker/runtime/memory_gauge.h"
 #include "tests/unit/broker/shards_fixture.h"
 
 using namespace ringtail;

@@ -147,7 +147,7 @@ TEST_CASE("the fault of a binding's arguments, as RabbitMQ words it") {
   const Exchange& headers = *routes.table.find("/", "amq.headers");
   const Exchange& topic = *routes.table.find("/", "amq.topic");
   const auto fault = [](const Exchange& exchange, const FieldTable& arguments) {
-    return RouteTable::fault_of_binding(exchange, arguments.encode()).value_or("none");
+    return RouteTable::fault_of_binding(exchange, "", arguments.encode()).value_or("none");
   };
   for (const char* mode : {"all", "any", "all-with-x", "any-with-x"}) {
     CHECK(fault(headers, match(mode)) == "none");
