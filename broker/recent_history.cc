@@ -103,7 +103,7 @@ void RecentHistory::binding_added(const BindingRecord& record) {
   const ShardId owner = owner_of({record.vhost, record.source});
   send(owner, false);
   auto mark = std::make_unique<HistoryMark>();
-  mark->number = ++bindings_seen_;
+  mark->version = view_.version();
   mark->binding = record;
   shard_.post(address_on(shard_.id()), address_on(owner), std::move(mark));
 }
@@ -146,7 +146,7 @@ void RecentHistory::on_remember(const Remember& letter) {
     const Name name{record->vhost, record->name};
     const auto known = histories_.try_emplace(name, length_of(*record)).first;
     for (const queue::MessageRef& message : news.messages()) known->second.add(message);
-    for (auto& [number, pending] : pending_) {
+    for (auto& [version, pending] : pending_) {
       if (pending.marked[letter.from.shard.value] || pending.binding.vhost != name.first ||
           pending.binding.source != name.second) {
         continue;
@@ -160,7 +160,8 @@ void RecentHistory::on_remember(const Remember& letter) {
 }
 
 void RecentHistory::on_mark(const HistoryMark& letter) {
-  auto found = pending_.find(letter.number);
+  drop_overdue(letter.from.shard.value, letter.version);
+  auto found = pending_.find(letter.version);
   if (found == pending_.end()) {
     const auto known = histories_.find({letter.binding.vhost, letter.binding.source});
     Pending fresh{letter.binding, known == histories_.end() ? History(0) : known->second,
@@ -169,13 +170,21 @@ void RecentHistory::on_mark(const HistoryMark& letter) {
       const auto record = view_.exchange(letter.binding.vhost, letter.binding.source);
       if (record != nullptr) fresh.history = History(length_of(*record));
     }
-    found = pending_.emplace(letter.number, std::move(fresh)).first;
+    found = pending_.emplace(letter.version, std::move(fresh)).first;
   }
   Pending& pending = found->second;
   pending.marked[letter.from.shard.value] = true;
   if (++pending.marks < outgoing_.size()) return;
   deliver(pending);
   pending_.erase(found);
+}
+
+// A shard's marks come in order: one that has not come before a later one never will (its shard
+// began after that binding). Nothing may wait for it for ever.
+void RecentHistory::drop_overdue(std::size_t shard, std::uint64_t version) {
+  for (auto at = pending_.begin(); at != pending_.end() && at->first < version;) {
+    at = at->second.marked[shard] ? std::next(at) : pending_.erase(at);
+  }
 }
 
 void RecentHistory::deliver(const Pending& pending) {

@@ -62,11 +62,10 @@ struct Remember : runtime::Letter {
 struct Remembered : runtime::Letter {
   Remembered() : Letter(kRemembered) {}
 };
-// The sender knows this binding now. Every shard learns of all bindings in the same order and
-// numbers them.
+// The sender knows this binding now: since this version of its view, the same on every shard.
 struct HistoryMark : runtime::Letter {
   HistoryMark() : Letter(kHistoryMark) {}
-  std::uint64_t number = 0;
+  std::uint64_t version = 0;
   cluster::metadata::BindingRecord binding;
 };
 
@@ -110,6 +109,7 @@ class RecentHistory final : public runtime::Actor,
   void send(runtime::ShardId owner, bool answer);
   void on_remember(const Remember& letter);
   void on_mark(const HistoryMark& letter);
+  void drop_overdue(std::size_t shard, std::uint64_t version);
   void deliver(const Pending& pending);
   void deliver_through(const Exchange& exchange, const queue::MessageRef& message);
 
@@ -119,10 +119,9 @@ class RecentHistory final : public runtime::Actor,
   QueuePublisher publisher_;
   bool observing_ = false;          // bindings that come now are new
   std::vector<Outgoing> outgoing_;  // by owner
-  std::uint64_t bindings_seen_ = 0;
   // As an owner.
   std::map<Name, History> histories_;
-  std::map<std::uint64_t, Pending> pending_;  // by the binding's number
+  std::map<std::uint64_t, Pending> pending_;  // by the version of the view
 };
 
 }  // namespace ringtail::broker

@@ -9,6 +9,7 @@
 #include "broker/amqp/field_table.h"
 #include "broker/routing/hash_ring.h"
 #include "broker/routing/stable_hash.h"
+#include "broker/runtime/bytes.h"
 #include "tests/unit/broker/routing_fixture.h"
 
 using namespace ringtail;

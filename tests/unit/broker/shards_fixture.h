@@ -41,8 +41,10 @@ struct QuietEnv : runtime::Env {
   runtime::SimRng chance{7};
 };
 
-struct NoWaker : runtime::Waker {
-  void wake() noexcept override {}
+// One for all shards: some shard has mail.
+struct OneWaker : runtime::Waker {
+  void wake() noexcept override { woken = true; }
+  bool woken = false;
 };
 
 // Takes publishes as a queue does and settles them when told to.
@@ -145,14 +147,16 @@ struct Shards {
     apply(binding(source, destination, key));
   }
   void run() {
-    for (bool more = true; more;) {
+    bool more = true;
+    while (more || waker.woken) {
       more = false;
+      waker.woken = false;
       for (auto& one : all) more = one->shard.run_turn() || more;
     }
   }
 
   runtime::Mailboxes mailboxes;
-  NoWaker waker;
+  OneWaker waker;
   std::vector<std::unique_ptr<One>> all;
   std::map<std::string, std::unique_ptr<WritingQueue>> queues;
 };
