@@ -38,6 +38,12 @@ class File {
   virtual std::uint64_t size() const = 0;
 };
 
+// Holds a lock while it lives; the end of the process ends it too.
+class FileLock {
+ public:
+  virtual ~FileLock() = default;
+};
+
 enum class OpenMode : unsigned char { kRead, kReadWrite, kCreateNew };
 
 // Directory and name operations are rare and short: they block, and report directly.
@@ -50,6 +56,8 @@ class Disk {
   virtual Status rename(const std::string& from, const std::string& to) = 0;
   virtual Status remove(const std::string& path) = 0;
   virtual Status sync_directory(const std::string& path) = 0;
+  // Makes the file if need be and locks it for this process alone. kBusy: another holds it.
+  virtual Result<std::unique_ptr<FileLock>> lock(const std::string& path) = 0;
   virtual Result<std::uint64_t> free_bytes(const std::string& path) = 0;
 };
 

@@ -3,15 +3,23 @@
 // that has been answered is in force on every shard, and a client that hears declare-ok on one
 // connection may use the queue on any other. Proposals that arrive together travel together.
 //
-// With a cluster the owner's place is taken by Raft; replicas and proposers stay as they are.
+// A node that keeps its metadata (open()) answers a proposal that changed what outlives a restart
+// when the change is on stable storage too; one that concerns transient things only does not wait
+// for the disk.
+//
+// With a cluster the owner's place is taken by Raft, and that of the journal by Raft's log;
+// replicas and proposers stay as they are.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "broker/runtime/letter.h"
 #include "broker/runtime/shard.h"
+#include "broker/runtime/status.h"
 #include "cluster/metadata/commands.h"
 #include "cluster/metadata/store.h"
 
@@ -22,6 +30,8 @@ enum MetadataLetterKind : runtime::LetterKind {
   kProposed,                             // owner -> that actor
   kApply,                                // owner -> replica
   kApplied,                              // replica -> owner
+  kRestore,                              // owner -> replica: what was saved
+  kRestored,                             // replica -> owner
 };
 
 // Answered by Proposed with the same request number.
@@ -45,6 +55,20 @@ class Service : public runtime::Actor {
 
   // This shard's replica.
   Store& store();
+  // For the owner, once, before anything is proposed: reads what the data directory holds and
+  // brings it to every shard; from then on changes are kept there. `done` runs when all have it:
+  // `empty` says that the directory knew nothing. `lost` runs once, later, when the disk fails:
+  // what was not answered may or may not be kept, nothing durable is answered any more, and the
+  // node has to end.
+  struct Opened {
+    runtime::Status status;
+    bool empty = false;
+  };
+  void open(const std::string& data_dir, std::function<void(const Opened&)> done,
+            std::function<void(const runtime::Status&)> lost);
+  // For the owner, the last thing: `done` runs when the disk holds all and lets go.
+  void close(std::function<void()> done);
+
   // Where any shard sends its proposals.
   static runtime::Address owner(runtime::NodeId node);
 

@@ -1,144 +1,14 @@
 #include "cluster/metadata/store.h"
 
 #include <algorithm>
-#include <boost/intrusive/list.hpp>
-#include <cstring>
-#include <unordered_set>
 #include <utility>
 
 #include "broker/runtime/check.h"
-#include "cluster/metadata/access_records.h"
+#include "cluster/metadata/store_state.h"
 
 namespace ringtail::cluster::metadata {
 
 namespace {
-
-namespace intrusive = boost::intrusive;
-
-struct BySource;
-struct ByDestination;
-using SourceHook = intrusive::list_base_hook<intrusive::tag<BySource>>;
-using DestinationHook = intrusive::list_base_hook<intrusive::tag<ByDestination>>;
-
-struct ExchangeEntry;
-struct Endpoint;
-
-// One binding: in the set of all (which owns it), in the list of its source and in that of its
-// destination. Key and arguments lie side by side in one allocation, because there may be millions.
-struct Binding : SourceHook, DestinationHook {
-  ExchangeEntry* source = nullptr;
-  Endpoint* destination = nullptr;
-  std::size_t hash = 0;
-  std::unique_ptr<char[]> text;
-  std::uint32_t key_size = 0;
-  std::uint32_t arguments_size = 0;
-
-  std::string_view key() const { return {text.get(), key_size}; }
-  std::string_view arguments() const { return {text.get() + key_size, arguments_size}; }
-};
-
-template <typename Tag>
-using BindingList = intrusive::list<Binding, intrusive::base_hook<intrusive::list_base_hook<Tag>>,
-                                    intrusive::constant_time_size<false>>;
-
-// What a binding may point to. `id` is unique among queues and exchanges and grows with creation.
-struct Endpoint {
-  Endpoint(DestinationKind destination_kind, std::uint64_t number)
-      : kind(destination_kind), id(number) {}
-  const DestinationKind kind;
-  const std::uint64_t id;
-  BindingList<intrusive::tag<ByDestination>> bindings_to;
-};
-
-struct QueueEntry : Endpoint {
-  explicit QueueEntry(std::uint64_t number) : Endpoint(DestinationKind::kQueue, number) {}
-  std::shared_ptr<const QueueRecord> record;
-};
-
-struct ExchangeEntry : Endpoint {
-  explicit ExchangeEntry(std::uint64_t number) : Endpoint(DestinationKind::kExchange, number) {}
-  std::shared_ptr<const ExchangeRecord> record;
-  BindingList<intrusive::tag<BySource>> bindings_from;
-  bool going = false;  // being removed
-};
-
-// What makes a binding itself and no other.
-struct BindingKey {
-  const ExchangeEntry* source;
-  const Endpoint* destination;
-  std::string_view key;
-  std::string_view arguments;
-};
-
-std::size_t mix(std::size_t hash, std::size_t more) {
-  return (hash ^ more) * 0x9E3779B97F4A7C15ULL + (hash >> 29);
-}
-
-struct BindingHash {
-  using is_transparent = void;
-  std::size_t operator()(const std::unique_ptr<Binding>& binding) const noexcept {
-    return binding->hash;
-  }
-  std::size_t operator()(const BindingKey& key) const noexcept {
-    const std::hash<std::string_view> text;
-    std::size_t hash = mix(text(key.key), key.source->id);
-    hash = mix(hash, key.destination->id);
-    return key.arguments.empty() ? hash : mix(hash, text(key.arguments));
-  }
-};
-
-struct BindingEqual {
-  using is_transparent = void;
-  static BindingKey view(const BindingKey& key) { return key; }
-  static BindingKey view(const std::unique_ptr<Binding>& binding) {
-    return {binding->source, binding->destination, binding->key(), binding->arguments()};
-  }
-  template <typename Left, typename Right>
-  bool operator()(const Left& left, const Right& right) const noexcept {
-    const BindingKey a = view(left);
-    const BindingKey b = view(right);
-    return a.source == b.source && a.destination == b.destination && a.key == b.key &&
-           a.arguments == b.arguments;
-  }
-};
-
-// The keys are the names in the records.
-struct Vhost {
-  std::shared_ptr<const VhostRecord> record;
-  std::unordered_map<std::string_view, std::unique_ptr<ExchangeEntry>> exchanges;
-  std::unordered_map<std::string_view, std::unique_ptr<QueueEntry>> queues;
-};
-
-template <typename Map>
-auto* find_entry(const Map& map, std::string_view name) {
-  const auto found = map.find(name);
-  return found == map.end() ? nullptr : found->second.get();
-}
-
-// In the order of creation, since a hash map has none.
-template <typename Entry, typename Map>
-void append_entries(const Map& map, std::vector<const Entry*>& out) {
-  for (const auto& [name, entry] : map) out.push_back(entry.get());
-}
-template <typename Entry>
-void sort_by_creation(std::vector<const Entry*>& entries) {
-  std::sort(entries.begin(), entries.end(),
-            [](const Entry* a, const Entry* b) { return a->id < b->id; });
-}
-
-BindingRecord record_of(const Binding& binding) {
-  BindingRecord record;
-  const ExchangeRecord& source = *binding.source->record;
-  record.vhost = source.vhost;
-  record.source = source.name;
-  record.kind = binding.destination->kind;
-  record.destination = record.kind == DestinationKind::kQueue
-                           ? static_cast<const QueueEntry*>(binding.destination)->record->name
-                           : static_cast<const ExchangeEntry*>(binding.destination)->record->name;
-  record.routing_key = binding.key();
-  record.arguments = binding.arguments();
-  return record;
-}
 
 struct Predeclared {
   const char* name;
@@ -160,66 +30,6 @@ constexpr Predeclared kPredeclared[] = {
 constexpr std::uint64_t kQidLimit = 1ULL << 62;
 
 }  // namespace
-
-struct Store::State {
-  State(std::uint16_t shards, std::uint64_t& store_version, std::uint64_t& store_access_version)
-      : queues_of_shard(shards, 0), version(store_version), access_version(store_access_version) {}
-
-  std::map<std::string, Vhost, std::less<>> vhosts;
-  std::unordered_set<std::unique_ptr<Binding>, BindingHash, BindingEqual> bindings;
-  std::vector<std::size_t> queues_of_shard;
-  std::uint64_t next_id = 1;
-  std::uint64_t next_qid = 1;
-  std::uint64_t& version;         // the store's
-  std::uint64_t& access_version;  // the store's
-  AccessRecords access;
-  RecordMap<std::tuple<std::string, bool, std::string>, PolicyRecord> policies;
-  std::vector<Observer*> observers;
-  std::vector<ExchangeEntry*> orphans;  // auto-delete exchanges that lost their last binding
-  bool applying = false;
-
-  Vhost* vhost(std::string_view name) {
-    const auto found = vhosts.find(name);
-    return found == vhosts.end() ? nullptr : &found->second;
-  }
-  const Vhost* vhost(std::string_view name) const {
-    const auto found = vhosts.find(name);
-    return found == vhosts.end() ? nullptr : &found->second;
-  }
-
-  CommandResult apply(const PutVhost& command);
-  CommandResult apply(const DeleteVhost& command);
-  CommandResult apply(const SetVhostLimits& command);
-  CommandResult apply(const DeleteUser& command);
-  CommandResult apply(const PutPolicy& command);
-  CommandResult apply(const DeletePolicy& command);
-  // Those that change nothing but the access records.
-  template <typename AccessCommand>
-  CommandResult apply(const AccessCommand& command) {
-    if constexpr (requires { command.record.vhost; }) {
-      if (!command.record.vhost.empty() && vhost(command.record.vhost) == nullptr) {
-        return {Outcome::kNoVhost, nullptr, nullptr};
-      }
-    }
-    return access_result(access.apply(command));
-  }
-  CommandResult access_result(Outcome outcome);
-  CommandResult apply(const DeclareExchange& command);
-  CommandResult apply(const DeleteExchange& command);
-  CommandResult apply(const DeclareQueue& command);
-  CommandResult apply(const DeleteQueue& command);
-  CommandResult apply(const Bind& command);
-  CommandResult apply(const Unbind& command);
-
-  void create_vhost(const VhostRecord& record);
-  void create_exchange(Vhost& vhost, const ExchangeRecord& record);
-  // Finds both ends of a binding; anything but kDone says which is missing.
-  Outcome resolve(const BindingRecord& record, BindingKey& key);
-  void drop_binding(Binding& binding);
-  void drop_exchange(Vhost& vhost, ExchangeEntry& entry);
-  void drop_orphans(Vhost& vhost);
-  ShardId emptiest_shard() const;
-};
 
 Store::Store(std::uint16_t shards)
     : state_(std::make_unique<State>(shards, version_, access_version_)) {
@@ -391,7 +201,7 @@ CommandResult Store::State::apply(const PutVhost& command) {
   }
   VhostRecord record = command.record;
   record.limits = where->record->limits;
-  where->record = std::make_shared<const VhostRecord>(std::move(record));
+  replace_vhost(*where, std::move(record));
   return access_result(Outcome::kReplaced);
 }
 
@@ -400,7 +210,7 @@ CommandResult Store::State::apply(const SetVhostLimits& command) {
   if (where == nullptr) return {Outcome::kNoVhost, nullptr, nullptr};
   VhostRecord record = *where->record;
   record.limits = command.limits;
-  where->record = std::make_shared<const VhostRecord>(std::move(record));
+  replace_vhost(*where, std::move(record));
   return access_result(Outcome::kReplaced);
 }
 
@@ -412,21 +222,14 @@ CommandResult Store::State::apply(const DeleteUser& command) {
   return result;
 }
 
-CommandResult Store::State::apply(const DeleteVhost&) {
-  return {Outcome::kNoVhost, nullptr, nullptr};
-}
-
-CommandResult Store::State::apply(const PutPolicy& command) {
-  if (vhost(command.record.vhost) == nullptr) return {Outcome::kNoVhost, nullptr, nullptr};
-  return {policies.put({command.record.vhost, command.record.of_operator, command.record.name},
-                       command.record),
-          nullptr, nullptr};
-}
-
-CommandResult Store::State::apply(const DeletePolicy& command) {
-  const bool removed =
-      policies.erase({command.vhost, command.of_operator, command.name}) != nullptr;
-  return {removed ? Outcome::kDone : Outcome::kUnchanged, nullptr, nullptr};
+CommandResult Store::State::apply(const DeleteVhost& command) {
+  Vhost* where = vhost(command.name);
+  if (where == nullptr) return {Outcome::kNoVhost, nullptr, nullptr};
+  const std::shared_ptr<const VhostRecord> record = where->record;
+  drop_vhost(*where);
+  const CommandResult result = access_result(Outcome::kDone);
+  for (Observer* observer : observers) observer->vhost_removed(*record);
+  return result;
 }
 
 CommandResult Store::State::apply(const DeclareExchange& command) {
@@ -460,19 +263,12 @@ CommandResult Store::State::apply(const DeclareQueue& command) {
   if (const QueueEntry* entry = find_entry(where->queues, command.record.name)) {
     return {Outcome::kUnchanged, entry->record, nullptr};
   }
-  ++version;
-  auto record = std::make_shared<QueueRecord>(command.record);
+  const std::optional<std::uint64_t>& limit = where->record->limits.max_queues;
+  if (limit && where->queues.size() >= *limit) return {Outcome::kQueueLimit, nullptr, nullptr};
   RT_CHECK(next_qid < kQidLimit, "out of queue ids");
-  record->qid = Qid{next_qid++};
-  record->shard = record->exclusive() ? command.client_shard : emptiest_shard();
-  RT_CHECK(record->shard.value < queues_of_shard.size(), "a client on a shard that is not there");
-  ++queues_of_shard[record->shard.value];
-  auto entry = std::make_unique<QueueEntry>(next_id++);
-  entry->record = record;
-  where->queues.emplace(record->name, std::move(entry));
-  CommandResult result{Outcome::kDone, std::move(record), nullptr};
-  for (Observer* observer : observers) observer->queue_added(result.queue);
-  return result;
+  QueueRecord record = command.record;
+  record.qid = Qid{next_qid++};
+  return {Outcome::kDone, create_queue(*where, std::move(record), command.client_shard), nullptr};
 }
 
 CommandResult Store::State::apply(const DeleteQueue& command) {
@@ -482,12 +278,7 @@ CommandResult Store::State::apply(const DeleteQueue& command) {
   if (found == where->queues.end()) return {Outcome::kUnchanged, nullptr, nullptr};
   QueueEntry& entry = *found->second;
   if (entry.record->qid != command.qid) return {Outcome::kUnchanged, entry.record, nullptr};
-  ++version;
-  while (!entry.bindings_to.empty()) drop_binding(entry.bindings_to.front());
-  const std::shared_ptr<const QueueRecord> record = entry.record;
-  --queues_of_shard[record->shard.value];
-  where->queues.erase(found);
-  for (Observer* observer : observers) observer->queue_removed(*record);
+  drop_queue(*where, entry);
   drop_orphans(*where);
   return {};
 }
@@ -500,25 +291,8 @@ CommandResult Store::State::apply(const Bind& command) {
   if (key.source->record->name.empty() || bindings.find(key) != bindings.end()) {
     return {Outcome::kUnchanged, nullptr, key.source->record};
   }
-  ++version;
-  auto binding = std::make_unique<Binding>();
-  binding->source = const_cast<ExchangeEntry*>(key.source);
-  binding->destination = const_cast<Endpoint*>(key.destination);
-  binding->hash = BindingHash()(key);
-  binding->key_size = static_cast<std::uint32_t>(key.key.size());
-  binding->arguments_size = static_cast<std::uint32_t>(key.arguments.size());
-  const std::size_t size = key.key.size() + key.arguments.size();
-  if (size > 0) {
-    binding->text.reset(new char[size]);
-    std::copy(key.key.begin(), key.key.end(), binding->text.get());
-    std::copy(key.arguments.begin(), key.arguments.end(), binding->text.get() + key.key.size());
-  }
-  binding->source->bindings_from.push_back(*binding);
-  binding->destination->bindings_to.push_back(*binding);
-  CommandResult result{Outcome::kDone, nullptr, key.source->record};
-  bindings.insert(std::move(binding));
-  for (Observer* observer : observers) observer->binding_added(command.record);
-  return result;
+  create_binding(key, command.record);
+  return {Outcome::kDone, nullptr, key.source->record};
 }
 
 CommandResult Store::State::apply(const Unbind& command) {
@@ -539,6 +313,7 @@ void Store::State::create_vhost(const VhostRecord& vhost_record) {
   ++version;
   Vhost& where = vhosts[vhost_record.name];
   where.record = std::make_shared<const VhostRecord>(vhost_record);
+  tell(ChangeKind::kPut, where.record.get());
   for (const Predeclared& known : kPredeclared) {
     ExchangeRecord record;
     record.vhost = vhost_record.name;
@@ -551,13 +326,60 @@ void Store::State::create_vhost(const VhostRecord& vhost_record) {
   }
 }
 
-void Store::State::create_exchange(Vhost& where, const ExchangeRecord& record) {
+void Store::State::replace_vhost(Vhost& where, VhostRecord record) {
+  where.record = std::make_shared<const VhostRecord>(std::move(record));
+  tell(ChangeKind::kPut, where.record.get());
+}
+
+void Store::State::create_exchange(Vhost& where, const ExchangeRecord& wanted) {
   ++version;
+  auto record = std::make_shared<ExchangeRecord>(wanted);
+  record->policy = policies.of({.vhost = record->vhost, .name = record->name, .exchange = true});
   auto entry = std::make_unique<ExchangeEntry>(next_id++);
-  entry->record = std::make_shared<const ExchangeRecord>(record);
-  const std::shared_ptr<const ExchangeRecord> added = entry->record;
-  where.exchanges.emplace(added->name, std::move(entry));
+  entry->record = record;
+  where.exchanges.emplace(record->name, std::move(entry));
+  if (is_saved(*record)) tell(ChangeKind::kPut, record.get());
+  const std::shared_ptr<const ExchangeRecord> added = std::move(record);
   for (Observer* observer : observers) observer->exchange_added(added);
+}
+
+std::shared_ptr<const QueueRecord> Store::State::create_queue(Vhost& where, QueueRecord wanted,
+                                                              ShardId client_shard) {
+  ++version;
+  auto record = std::make_shared<QueueRecord>(std::move(wanted));
+  record->shard = record->exclusive() ? client_shard : emptiest_shard();
+  RT_CHECK(record->shard.value < queues_of_shard.size(), "a client on a shard that is not there");
+  record->policy =
+      policies.of({.vhost = record->vhost, .name = record->name, .type = record->options.type});
+  ++queues_of_shard[record->shard.value];
+  auto entry = std::make_unique<QueueEntry>(next_id++);
+  entry->record = record;
+  where.queues.emplace(record->name, std::move(entry));
+  if (is_saved(*record)) tell(ChangeKind::kPut, record.get());
+  const std::shared_ptr<const QueueRecord> added = std::move(record);
+  for (Observer* observer : observers) observer->queue_added(added);
+  return added;
+}
+
+void Store::State::create_binding(const BindingKey& key, const BindingRecord& record) {
+  ++version;
+  auto binding = std::make_unique<Binding>();
+  binding->source = const_cast<ExchangeEntry*>(key.source);
+  binding->destination = const_cast<Endpoint*>(key.destination);
+  binding->hash = BindingHash()(key);
+  binding->key_size = static_cast<std::uint32_t>(key.key.size());
+  binding->arguments_size = static_cast<std::uint32_t>(key.arguments.size());
+  const std::size_t size = key.key.size() + key.arguments.size();
+  if (size > 0) {
+    binding->text.reset(new char[size]);
+    std::copy(key.key.begin(), key.key.end(), binding->text.get());
+    std::copy(key.arguments.begin(), key.arguments.end(), binding->text.get() + key.key.size());
+  }
+  binding->source->bindings_from.push_back(*binding);
+  binding->destination->bindings_to.push_back(*binding);
+  if (is_saved(*binding)) tell(ChangeKind::kPut, &record);
+  bindings.insert(std::move(binding));
+  for (Observer* observer : observers) observer->binding_added(record);
 }
 
 Outcome Store::State::resolve(const BindingRecord& record, BindingKey& key) {
@@ -579,6 +401,8 @@ Outcome Store::State::resolve(const BindingRecord& record, BindingKey& key) {
 void Store::State::drop_binding(Binding& binding) {
   const BindingRecord record = record_of(binding);
   ExchangeEntry& source = *binding.source;
+  if (is_saved(binding)) tell(ChangeKind::kErase, &record);
+  if (walk != nullptr) walk->leave(binding);
   source.bindings_from.erase(source.bindings_from.iterator_to(binding));
   binding.destination->bindings_to.erase(binding.destination->bindings_to.iterator_to(binding));
   const BindingKey key{&source, binding.destination, binding.key(), binding.arguments()};
@@ -596,6 +420,8 @@ void Store::State::drop_exchange(Vhost& where, ExchangeEntry& entry) {
   while (!entry.bindings_from.empty()) drop_binding(entry.bindings_from.front());
   while (!entry.bindings_to.empty()) drop_binding(entry.bindings_to.front());
   const std::shared_ptr<const ExchangeRecord> record = entry.record;
+  if (is_saved(*record)) tell(ChangeKind::kErase, record.get());
+  if (walk != nullptr) walk->leave(entry);
   where.exchanges.erase(where.exchanges.find(record->name));
   for (Observer* observer : observers) observer->exchange_removed(*record);
 }
@@ -604,6 +430,30 @@ void Store::State::drop_exchange(Vhost& where, ExchangeEntry& entry) {
 void Store::State::drop_orphans(Vhost& where) {
   for (std::size_t next = 0; next < orphans.size(); ++next) drop_exchange(where, *orphans[next]);
   orphans.clear();
+}
+
+void Store::State::drop_queue(Vhost& where, QueueEntry& entry) {
+  ++version;
+  while (!entry.bindings_to.empty()) drop_binding(entry.bindings_to.front());
+  const std::shared_ptr<const QueueRecord> record = entry.record;
+  if (is_saved(*record)) tell(ChangeKind::kErase, record.get());
+  --queues_of_shard[record->shard.value];
+  where.queues.erase(where.queues.find(record->name));
+  for (Observer* observer : observers) observer->queue_removed(*record);
+}
+
+void Store::State::drop_vhost(Vhost& where) {
+  ++version;
+  // Every exchange goes in its turn, so that none is removed as an orphan in between.
+  std::vector<ExchangeEntry*> exchanges = entries_by_age<ExchangeEntry>(where.exchanges);
+  for (ExchangeEntry* entry : exchanges) entry->going = true;
+  for (QueueEntry* entry : entries_by_age<QueueEntry>(where.queues)) drop_queue(where, *entry);
+  for (ExchangeEntry* entry : exchanges) drop_exchange(where, *entry);
+  const std::shared_ptr<const VhostRecord> record = where.record;
+  access.remove_vhost(record->name);
+  policies.erase_vhost(record->name);
+  tell(ChangeKind::kErase, record.get());
+  vhosts.erase(vhosts.find(record->name));
 }
 
 ShardId Store::State::emptiest_shard() const {

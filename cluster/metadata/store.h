@@ -24,6 +24,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cluster/metadata/changes.h"
 #include "cluster/metadata/commands.h"
 #include "cluster/metadata/view.h"
 
@@ -36,6 +37,17 @@ class Store final : public View {
   ~Store() override;
 
   CommandResult apply(const Command& command);
+
+  // For a journal. Null: nobody is told.
+  void set_sink(ChangeSink* sink);
+  // Begins with what was saved, in the place of the vhost "/" of a new store; observers are told.
+  // Queues are placed anew. Nothing has been applied before; nothing is told to the sink.
+  void restore(const SavedState& saved);
+  // A walk over all records that outlive a restart, for a snapshot: walk_saved() tells of the next
+  // `limit` (or so) of them and says whether there are more. The store may change in between; what
+  // is told then is each record as it is when its turn comes, or was when the walk began.
+  void begin_walk();
+  bool walk_saved(std::size_t limit, ChangeSink& visitor);
 
   std::uint64_t version() const override { return version_; }
   std::uint64_t access_version() const override { return access_version_; }

@@ -389,6 +389,36 @@ Status SimDisk::sync_directory(const std::string& path) {
   return {};
 }
 
+// A lock goes with its process: one of an earlier generation holds nothing.
+class SimLock final : public FileLock {
+ public:
+  SimLock(SimDrive& drive, std::string path, std::uint64_t number)
+      : drive_(drive), path_(std::move(path)), number_(number) {}
+  SimLock(const SimLock&) = delete;
+  SimLock& operator=(const SimLock&) = delete;
+  ~SimLock() override {
+    const auto found = drive_.locks_.find(path_);
+    if (found != drive_.locks_.end() && found->second.second == number_) drive_.locks_.erase(found);
+  }
+
+ private:
+  SimDrive& drive_;
+  const std::string path_;
+  const std::uint64_t number_;
+};
+
+Result<std::unique_ptr<FileLock>> SimDisk::lock(const std::string& path) {
+  const std::string name = normal(path);
+  RT_TRY(drive().begin_call(SimDiskCall::kName, name));
+  const auto found = drive().locks_.find(name);
+  if (found != drive().locks_.end() && found->second.first == drive().generation_) {
+    return Status(Code::kBusy, path + " is locked by another process");
+  }
+  const std::uint64_t number = ++drive().last_lock_;
+  drive().locks_[name] = {drive().generation_, number};
+  return std::unique_ptr<FileLock>(std::make_unique<SimLock>(drive(), name, number));
+}
+
 Result<std::uint64_t> SimDisk::free_bytes(const std::string& path) {
   RT_TRY(drive().begin_call(SimDiskCall::kName, path));
   return drive().room();

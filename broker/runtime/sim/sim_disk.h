@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "broker/runtime/disk.h"
@@ -94,6 +95,7 @@ class SimDrive {
  private:
   friend class SimDisk;
   friend class SimFile;
+  friend class SimLock;
   using InodePtr = std::shared_ptr<SimInode>;
 
   // A change of names that sync_directory() has not covered yet, and how to undo it.
@@ -123,6 +125,9 @@ class SimDrive {
   std::map<std::string, InodePtr> files_;
   std::map<std::string, bool> directories_;  // path: exists (always true)
   std::vector<NameChange> changes_;
+  // By path: the generation of processes that holds the lock, and the number of that lock.
+  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> locks_;
+  std::uint64_t last_lock_ = 0;
   std::vector<Fault> faults_;
   std::uint64_t calls_[4] = {};
   std::uint64_t generation_ = 0;
@@ -180,6 +185,7 @@ class SimDisk final : public Disk {
   Status rename(const std::string& from, const std::string& to) override;
   Status remove(const std::string& path) override;
   Status sync_directory(const std::string& path) override;
+  Result<std::unique_ptr<FileLock>> lock(const std::string& path) override;
   Result<std::uint64_t> free_bytes(const std::string& path) override;
 
  private:

@@ -1,6 +1,7 @@
 #include "broker/runtime/uv/uv_disk.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -16,6 +17,21 @@
 #include "broker/runtime/uv/uv_file.h"
 
 namespace ringtail::runtime {
+
+namespace {
+
+class UvFileLock final : public FileLock {
+ public:
+  explicit UvFileLock(int fd) : fd_(fd) {}
+  UvFileLock(const UvFileLock&) = delete;
+  UvFileLock& operator=(const UvFileLock&) = delete;
+  ~UvFileLock() override { ::close(fd_); }
+
+ private:
+  const int fd_;
+};
+
+}  // namespace
 
 Result<std::unique_ptr<File>> UvDisk::open(const std::string& path, OpenMode mode) {
   int flags = O_CLOEXEC;
@@ -79,6 +95,19 @@ Status UvDisk::sync_directory(const std::string& path) {
   ::close(fd);
   if (error != 0) return errno_status(error, "cannot sync directory " + path);
   return {};
+}
+
+Result<std::unique_ptr<FileLock>> UvDisk::lock(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640);
+  if (fd < 0) return errno_status(errno, "cannot open " + path);
+  // Of the open file, not of the process: closing another descriptor of the file keeps it.
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    const int error = errno;
+    ::close(fd);
+    if (error == EWOULDBLOCK) return Status(Code::kBusy, path + " is locked by another process");
+    return errno_status(error, "cannot lock " + path);
+  }
+  return std::unique_ptr<FileLock>(std::make_unique<UvFileLock>(fd));
 }
 
 Result<std::uint64_t> UvDisk::free_bytes(const std::string& path) {

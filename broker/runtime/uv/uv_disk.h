@@ -22,6 +22,7 @@ class UvDisk final : public Disk {
   Status rename(const std::string& from, const std::string& to) override;
   Status remove(const std::string& path) override;
   Status sync_directory(const std::string& path) override;
+  Result<std::unique_ptr<FileLock>> lock(const std::string& path) override;
   Result<std::uint64_t> free_bytes(const std::string& path) override;
 
  private:

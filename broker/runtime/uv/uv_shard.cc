@@ -230,6 +230,11 @@ void UvShard::call_and_wait(const Call& call) {
   });
   done.get_future().wait();
 }
+void UvShard::call_and_await(const std::function<void(Shard&, std::function<void()> done)>& call) {
+  std::promise<void> done;
+  impl_->call([&](Shard& shard) { call(shard, [&done] { done.set_value(); }); });
+  done.get_future().wait();
+}
 void UvShard::stop() { impl_->stop(); }
 void UvShard::join() { impl_->join(); }
 

@@ -37,6 +37,9 @@ class UvShard {
   void call(Call call);
   // The same, and waits until it has run. Not from the shard's own thread.
   void call_and_wait(const Call& call);
+  // The same for what ends later: `call` is given a function that ends the wait when it runs, once,
+  // on that shard's thread.
+  void call_and_await(const std::function<void(Shard&, std::function<void()> done)>& call);
   // From any thread: ends the shard in the order described above. Returns at once. Idempotent.
   void stop();
   // Waits until the thread has ended, which follows on stop().

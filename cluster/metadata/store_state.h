@@ -1,0 +1,265 @@
+// The inside of the store: its indexes, and what its parts (store.cc, store_policies.cc,
+// store_saved.cc) share. Nobody else includes this.
+#pragma once
+
+#include <algorithm>
+#include <boost/intrusive/list.hpp>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "cluster/metadata/access_records.h"
+#include "cluster/metadata/changes.h"
+#include "cluster/metadata/policies.h"
+#include "cluster/metadata/store.h"
+
+namespace ringtail::cluster::metadata {
+
+namespace intrusive = boost::intrusive;
+
+struct BySource;
+struct ByDestination;
+using SourceHook = intrusive::list_base_hook<intrusive::tag<BySource>>;
+using DestinationHook = intrusive::list_base_hook<intrusive::tag<ByDestination>>;
+
+struct ExchangeEntry;
+struct Endpoint;
+
+// One binding: in the set of all (which owns it), in the list of its source and in that of its
+// destination. Key and arguments lie side by side in one allocation, because there may be millions.
+struct Binding : SourceHook, DestinationHook {
+  ExchangeEntry* source = nullptr;
+  Endpoint* destination = nullptr;
+  std::size_t hash = 0;
+  std::unique_ptr<char[]> text;
+  std::uint32_t key_size = 0;
+  std::uint32_t arguments_size = 0;
+
+  std::string_view key() const { return {text.get(), key_size}; }
+  std::string_view arguments() const { return {text.get() + key_size, arguments_size}; }
+};
+
+template <typename Tag>
+using BindingList = intrusive::list<Binding, intrusive::base_hook<intrusive::list_base_hook<Tag>>,
+                                    intrusive::constant_time_size<false>>;
+
+// What a binding may point to. `id` is unique among queues and exchanges and grows with creation.
+struct Endpoint {
+  Endpoint(DestinationKind destination_kind, std::uint64_t number)
+      : kind(destination_kind), id(number) {}
+  const DestinationKind kind;
+  const std::uint64_t id;
+  BindingList<intrusive::tag<ByDestination>> bindings_to;
+};
+
+struct QueueEntry : Endpoint {
+  explicit QueueEntry(std::uint64_t number) : Endpoint(DestinationKind::kQueue, number) {}
+  std::shared_ptr<const QueueRecord> record;
+};
+
+struct ExchangeEntry : Endpoint {
+  explicit ExchangeEntry(std::uint64_t number) : Endpoint(DestinationKind::kExchange, number) {}
+  std::shared_ptr<const ExchangeRecord> record;
+  BindingList<intrusive::tag<BySource>> bindings_from;
+  bool going = false;  // being removed
+};
+
+// What makes a binding itself and no other.
+struct BindingKey {
+  const ExchangeEntry* source;
+  const Endpoint* destination;
+  std::string_view key;
+  std::string_view arguments;
+};
+
+inline std::size_t mix(std::size_t hash, std::size_t more) {
+  return (hash ^ more) * 0x9E3779B97F4A7C15ULL + (hash >> 29);
+}
+
+struct BindingHash {
+  using is_transparent = void;
+  std::size_t operator()(const std::unique_ptr<Binding>& binding) const noexcept {
+    return binding->hash;
+  }
+  std::size_t operator()(const BindingKey& key) const noexcept {
+    const std::hash<std::string_view> text;
+    std::size_t hash = mix(text(key.key), key.source->id);
+    hash = mix(hash, key.destination->id);
+    return key.arguments.empty() ? hash : mix(hash, text(key.arguments));
+  }
+};
+
+struct BindingEqual {
+  using is_transparent = void;
+  static BindingKey view(const BindingKey& key) { return key; }
+  static BindingKey view(const std::unique_ptr<Binding>& binding) {
+    return {binding->source, binding->destination, binding->key(), binding->arguments()};
+  }
+  template <typename Left, typename Right>
+  bool operator()(const Left& left, const Right& right) const noexcept {
+    const BindingKey a = view(left);
+    const BindingKey b = view(right);
+    return a.source == b.source && a.destination == b.destination && a.key == b.key &&
+           a.arguments == b.arguments;
+  }
+};
+
+// The keys are the names in the records.
+struct Vhost {
+  std::shared_ptr<const VhostRecord> record;
+  std::unordered_map<std::string_view, std::unique_ptr<ExchangeEntry>> exchanges;
+  std::unordered_map<std::string_view, std::unique_ptr<QueueEntry>> queues;
+};
+
+template <typename Map>
+auto* find_entry(const Map& map, std::string_view name) {
+  const auto found = map.find(name);
+  return found == map.end() ? nullptr : found->second.get();
+}
+
+// In the order of creation, since a hash map has none.
+template <typename Entry, typename Map>
+std::vector<Entry*> entries_by_age(const Map& map) {
+  std::vector<Entry*> entries;
+  entries.reserve(map.size());
+  for (const auto& [name, entry] : map) entries.push_back(entry.get());
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry* a, const Entry* b) { return a->id < b->id; });
+  return entries;
+}
+template <typename Entry, typename Map>
+void append_entries(const Map& map, std::vector<const Entry*>& out) {
+  for (const auto& [name, entry] : map) out.push_back(entry.get());
+}
+template <typename Entry>
+void sort_by_creation(std::vector<const Entry*>& entries) {
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry* a, const Entry* b) { return a->id < b->id; });
+}
+
+inline BindingRecord record_of(const Binding& binding) {
+  BindingRecord record;
+  const ExchangeRecord& source = *binding.source->record;
+  record.vhost = source.vhost;
+  record.source = source.name;
+  record.kind = binding.destination->kind;
+  record.destination = record.kind == DestinationKind::kQueue
+                           ? static_cast<const QueueEntry*>(binding.destination)->record->name
+                           : static_cast<const ExchangeEntry*>(binding.destination)->record->name;
+  record.routing_key = binding.key();
+  record.arguments = binding.arguments();
+  return record;
+}
+
+// What outlives a restart.
+inline bool is_saved(const ExchangeRecord& record) { return record.durable && !record.predeclared; }
+inline bool is_saved(const QueueRecord& record) { return record.durable && !record.exclusive(); }
+inline bool is_saved(const Binding& binding) {
+  if (!binding.source->record->durable) return false;
+  return binding.destination->kind == DestinationKind::kQueue
+             ? is_saved(*static_cast<const QueueEntry*>(binding.destination)->record)
+             : static_cast<const ExchangeEntry*>(binding.destination)->record->durable;
+}
+
+// Where a walk over the saved records is (Store::walk_saved): records other than bindings as they
+// were when it began, then the bindings of each of those exchanges that is still there.
+struct SavedWalk {
+  SavedState records;
+  std::size_t next_record = 0;
+  std::vector<std::shared_ptr<const ExchangeRecord>> exchanges;  // the pre-declared ones too
+  std::size_t next_exchange = 0;
+  ExchangeEntry* exchange = nullptr;  // the one whose bindings are being visited
+  Binding* binding = nullptr;         // the next; null: none left
+
+  // What is about to go must not be stood on.
+  void leave(const Binding& going);
+  void leave(const ExchangeEntry& going);
+};
+
+struct Store::State {
+  State(std::uint16_t shards, std::uint64_t& store_version, std::uint64_t& store_access_version)
+      : queues_of_shard(shards, 0), version(store_version), access_version(store_access_version) {}
+
+  std::map<std::string, Vhost, std::less<>> vhosts;
+  std::unordered_set<std::unique_ptr<Binding>, BindingHash, BindingEqual> bindings;
+  std::vector<std::size_t> queues_of_shard;
+  std::uint64_t next_id = 1;
+  std::uint64_t next_qid = 1;
+  std::uint64_t& version;         // the store's
+  std::uint64_t& access_version;  // the store's
+  AccessRecords access;
+  Policies policies;
+  ChangeSink* sink = nullptr;  // null: nobody keeps the changes
+  std::unique_ptr<SavedWalk> walk;
+  std::vector<Observer*> observers;
+  std::vector<ExchangeEntry*> orphans;  // auto-delete exchanges that lost their last binding
+  bool applying = false;
+
+  Vhost* vhost(std::string_view name) {
+    const auto found = vhosts.find(name);
+    return found == vhosts.end() ? nullptr : &found->second;
+  }
+  const Vhost* vhost(std::string_view name) const {
+    const auto found = vhosts.find(name);
+    return found == vhosts.end() ? nullptr : &found->second;
+  }
+
+  CommandResult apply(const PutVhost& command);
+  CommandResult apply(const DeleteVhost& command);
+  CommandResult apply(const SetVhostLimits& command);
+  CommandResult apply(const DeleteUser& command);
+  CommandResult apply(const PutPolicy& command);
+  CommandResult apply(const DeletePolicy& command);
+  // Those that change nothing but the access records.
+  template <typename AccessCommand>
+  CommandResult apply(const AccessCommand& command) {
+    if constexpr (requires { command.record.vhost; }) {
+      if (!command.record.vhost.empty() && vhost(command.record.vhost) == nullptr) {
+        return {Outcome::kNoVhost, nullptr, nullptr};
+      }
+    }
+    return access_result(access.apply(command));
+  }
+  CommandResult access_result(Outcome outcome);
+  CommandResult apply(const DeclareExchange& command);
+  CommandResult apply(const DeleteExchange& command);
+  CommandResult apply(const DeclareQueue& command);
+  CommandResult apply(const DeleteQueue& command);
+  CommandResult apply(const Bind& command);
+  CommandResult apply(const Unbind& command);
+
+  void create_vhost(const VhostRecord& record);
+  void replace_vhost(Vhost& vhost, VhostRecord record);
+  void create_exchange(Vhost& vhost, const ExchangeRecord& record);
+  // `record` has its qid; gets its shard and its policy here.
+  std::shared_ptr<const QueueRecord> create_queue(Vhost& vhost, QueueRecord record,
+                                                  ShardId client_shard);
+  void create_binding(const BindingKey& key, const BindingRecord& record);
+  // Finds both ends of a binding; anything but kDone says which is missing.
+  Outcome resolve(const BindingRecord& record, BindingKey& key);
+  void drop_binding(Binding& binding);
+  void drop_exchange(Vhost& vhost, ExchangeEntry& entry);
+  void drop_orphans(Vhost& vhost);
+  void drop_queue(Vhost& vhost, QueueEntry& entry);
+  // All that is in it, and what names it; the vhost's own entry too.
+  void drop_vhost(Vhost& vhost);
+
+  // Gives every queue and exchange of the vhost the policy that `recompute` says.
+  void apply_policies(Vhost& vhost, const Policies::Recompute& recompute);
+  void set_policy(Vhost& vhost, QueueEntry& entry, EffectivePolicyPtr policy);
+  void set_policy(Vhost& vhost, ExchangeEntry& entry, EffectivePolicyPtr policy);
+
+  void tell(ChangeKind kind, AnyRecord record) {
+    if (sink != nullptr) sink->changed(kind, record);
+  }
+  void restore(const SavedState& saved);
+  ShardId emptiest_shard() const;
+};
+
+}  // namespace ringtail::cluster::metadata
