@@ -6,7 +6,6 @@
 
 #include "broker/channel.h"
 #include "broker/connection.h"
-#include "broker/default_user.h"
 #include "broker/direct_reply.h"
 #include "broker/runtime/allocator.h"
 #include "broker/runtime/log.h"
@@ -62,7 +61,6 @@ BrokerShard::BrokerShard(runtime::Shard& shard, const runtime::Config& config, s
       tls_handshakes_(shard.env(), config.tls.handshake_timeout_ms, runtime::kTlsHandshakesMax),
       shards_(shards) {
   shard_.add(kBrokerShardActor, *this);
-  seed_default_user(metadata_.store(), config);
   metadata_.store().add_observer(*this);
   if (shard.id().value == 0) {
     registry_ = std::make_unique<ConnectionRegistry>(shard, config, metadata_.store());

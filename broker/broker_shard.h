@@ -84,6 +84,7 @@ class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
   runtime::Shard& shard() { return shard_; }
   const runtime::Config& config() const { return config_; }
   const cluster::metadata::Store& view() const { return store_; }
+  cluster::metadata::Service& metadata() { return metadata_; }
   RouteTable& routes() { return routes_; }
   AccessControl& access() { return access_; }
   RecentHistory& recent_history() { return recent_history_; }

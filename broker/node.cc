@@ -1,5 +1,7 @@
 #include "broker/node.h"
 
+#include <cstdlib>
+
 #include "broker/channel.h"
 #include "broker/runtime/log.h"
 
@@ -9,6 +11,13 @@ using runtime::NodeId;
 using runtime::Shard;
 using runtime::ShardId;
 using runtime::Status;
+
+namespace {
+
+// As sysexits.h: an error while doing input or output.
+constexpr int kExitDisk = 74;
+
+}  // namespace
 
 Node::Node(runtime::Config config)
     : config_(std::move(config)),
@@ -27,6 +36,7 @@ Node::Node(runtime::Config config)
           if (first) {
             listener_.reset();
             memory_monitor_.reset();
+            boot_.reset();
           }
           mine.broker_shard.reset();
         });
@@ -43,7 +53,11 @@ Status Node::start() {
       return status;
     }
   }
-  Status status;
+  Status status = boot();
+  if (!status.ok()) {
+    stop();
+    return status;
+  }
   shards_[0].call_and_wait([this, &status](Shard&) {
     listener_ = std::make_unique<Listener>(*per_shard_[0].broker_shard, shard_count_);
     memory_monitor_ = std::make_unique<MemoryMonitor>(*per_shard_[0].broker_shard, shard_count_);
@@ -57,6 +71,26 @@ void Node::reload_certificate() {
   shards_[0].call([this](Shard&) {
     if (listener_ != nullptr) listener_->reload_certificate();
   });
+}
+
+Status Node::boot() {
+  Status result;
+  booted_ = true;
+  shards_[0].call_and_await([this, &result](Shard&, std::function<void()> done) {
+    boot_ = std::make_unique<Boot>(*per_shard_[0].broker_shard);
+    boot_->start(
+        [&result, done = std::move(done)](const Status& status) {
+          result = status;
+          done();
+        },
+        [](const Status& why) {
+          // What clients were told is on the disk; nothing that they are told from here on would
+          // be, so nobody may be told anything.
+          runtime::log(runtime::LogLevel::kError, "node", "stopping at once: {}", why.text());
+          std::_Exit(kExitDisk);
+        });
+  });
+  return result;
 }
 
 void Node::shut_down(std::function<void()> done) {
@@ -73,6 +107,11 @@ void Node::shut_down(std::function<void()> done) {
 void Node::stop() {
   if (!running_) return;
   running_ = false;
+  if (booted_) {
+    shards_[0].call_and_await([this](Shard&, std::function<void()> done) {
+      per_shard_[0].broker_shard->metadata().close(std::move(done));
+    });
+  }
   for (runtime::UvShard& shard : shards_) shard.stop();
   for (runtime::UvShard& shard : shards_) shard.join();
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "broker/boot.h"
 #include "broker/broker_shard.h"
 #include "broker/listener.h"
 #include "broker/memory_monitor.h"
@@ -21,7 +22,9 @@ class Node {
   explicit Node(runtime::Config config);
   ~Node();
 
-  // Starts the shards, then opens the listeners. On failure nothing is left running.
+  // Starts the shards, brings the metadata from the data directory (boot.h), then opens the
+  // listeners. On failure nothing is left running. Later the process ends, with exit code 74, when
+  // the disk does not keep the metadata any more.
   runtime::Status start();
   // Looks whether the certificate files of TLS have changed. From any thread, while it runs.
   void reload_certificate();
@@ -32,6 +35,8 @@ class Node {
   void stop();
 
  private:
+  runtime::Status boot();
+
   struct PerShard {
     std::unique_ptr<BrokerShard> broker_shard;
   };
@@ -42,9 +47,11 @@ class Node {
   std::vector<PerShard> per_shard_;  // each touched by its shard's thread alone
   std::vector<runtime::UvShard> shards_;
   // On shard 0.
+  std::unique_ptr<Boot> boot_;
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<MemoryMonitor> memory_monitor_;
   bool running_ = false;
+  bool booted_ = false;  // the metadata was opened, or tried to: it has to be closed
 };
 
 }  // namespace ringtail::broker

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "broker/runtime/bytes.h"
 #include "broker/runtime/check.h"
 
 namespace ringtail::broker {
@@ -42,6 +43,12 @@ std::string hash_password(PasswordHashing hashing, std::string_view password,
   std::string out(salt);
   out.append(reinterpret_cast<const char*>(digest.data()), size);
   return out;
+}
+
+std::string make_salt(runtime::Rng& rng) {
+  std::array<std::uint8_t, kPasswordSaltSize> bytes{};
+  rng.fill_secure(bytes);
+  return std::string(runtime::as_text(bytes));
 }
 
 bool equal_in_constant_time(std::string_view a, std::string_view b) {

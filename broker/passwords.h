@@ -6,16 +6,19 @@
 #include <string>
 #include <string_view>
 
+#include "broker/runtime/rng.h"
 #include "cluster/metadata/records.h"
 
 namespace ringtail::broker {
 
 inline constexpr std::size_t kPasswordSaltSize = 4;
 
-// What UserRecord::password_hash holds for this password. `salt` is kPasswordSaltSize bytes of
-// Rng::fill_secure().
+// What UserRecord::password_hash holds for this password. `salt` is kPasswordSaltSize bytes:
+// make_salt().
 std::string hash_password(cluster::metadata::PasswordHashing hashing, std::string_view password,
                           std::string_view salt);
+
+std::string make_salt(runtime::Rng& rng);
 
 // Whether the user may log in with this password. Never with an empty hash, nor with one that is
 // not of the size that its hashing has. The time tells nothing of how much of it was right.

@@ -100,7 +100,7 @@ void DurableLog::opened(Result<ReadLogs> read) {
     if (!status.ok()) return open_failed(status);
     reader_.reset();
     log(LogLevel::kInfo, "metadata",
-        "{}: {} vhosts, {} users, {} durable exchanges, queues {}, bindings {}", directory_,
+        "{}: {} vhosts, {} users, {} exchanges, {} queues, {} bindings", directory_,
         saved_.vhosts.size(), saved_.users.size(), saved_.exchanges.size(), saved_.queues.size(),
         saved_.bindings.size());
     const auto done = std::move(opened_);

@@ -41,6 +41,7 @@ Number get(std::string_view bytes, std::size_t at) {
 }
 
 std::uint32_t checksum(std::uint32_t so_far, std::string_view bytes) {
+  if (bytes.empty()) return so_far;  // zlib takes a null pointer for a wish to begin
   return static_cast<std::uint32_t>(
       crc32_z(so_far, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "broker/runtime/buggify.h"
 #include "broker/runtime/bytes.h"
 #include "cluster/metadata/log_reader.h"
 
@@ -31,13 +32,14 @@ void SnapshotWriter::start(Done done) {
   if (!file.ok()) return end(file.status());
   file_ = std::move(file).value();
   request_.done = [this](const Status& written_status) { written(written_status); };
-  store_.begin_walk();
+  walk_ = store_.begin_walk();
   buffer_ = encode_header(header_);
   step();
 }
 
 void SnapshotWriter::step() {
-  more_ = store_.walk_saved(kRecordsPerStep, encoder_);
+  const std::size_t records = RT_BUGGIFY(0.9) ? 2 : kRecordsPerStep;
+  more_ = store_.walk_saved(walk_, records, encoder_);
   if (const std::string changes = encoder_.take(); !changes.empty()) {
     append_record(buffer_, header_, ++index_, LogRecordType::kChanges, changes);
   }
@@ -67,6 +69,7 @@ Status SnapshotWriter::rename() {
 }
 
 void SnapshotWriter::end(const Status& status) {
+  store_.end_walk(walk_);
   file_.reset();
   // What is left of it is removed by the next start too.
   if (!status.ok()) (void)disk_.remove(unfinished_);

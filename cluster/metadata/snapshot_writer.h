@@ -42,6 +42,7 @@ class SnapshotWriter {
   ChangeEncoder encoder_;
   std::string buffer_;
   runtime::DiskRequest request_;
+  std::uint64_t walk_ = 0;
   std::uint64_t index_ = 0;
   std::uint64_t bytes_ = 0;
   bool more_ = true;

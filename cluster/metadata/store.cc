@@ -402,7 +402,7 @@ void Store::State::drop_binding(Binding& binding) {
   const BindingRecord record = record_of(binding);
   ExchangeEntry& source = *binding.source;
   if (is_saved(binding)) tell(ChangeKind::kErase, &record);
-  if (walk != nullptr) walk->leave(binding);
+  for (auto& [number, walk] : walks) walk.leave(binding);
   source.bindings_from.erase(source.bindings_from.iterator_to(binding));
   binding.destination->bindings_to.erase(binding.destination->bindings_to.iterator_to(binding));
   const BindingKey key{&source, binding.destination, binding.key(), binding.arguments()};
@@ -421,7 +421,7 @@ void Store::State::drop_exchange(Vhost& where, ExchangeEntry& entry) {
   while (!entry.bindings_to.empty()) drop_binding(entry.bindings_to.front());
   const std::shared_ptr<const ExchangeRecord> record = entry.record;
   if (is_saved(*record)) tell(ChangeKind::kErase, record.get());
-  if (walk != nullptr) walk->leave(entry);
+  for (auto& [number, walk] : walks) walk.leave(entry);
   where.exchanges.erase(where.exchanges.find(record->name));
   for (Observer* observer : observers) observer->exchange_removed(*record);
 }

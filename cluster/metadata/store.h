@@ -44,10 +44,12 @@ class Store final : public View {
   // Queues are placed anew. Nothing has been applied before; nothing is told to the sink.
   void restore(const SavedState& saved);
   // A walk over all records that outlive a restart, for a snapshot: walk_saved() tells of the next
-  // `limit` (or so) of them and says whether there are more. The store may change in between; what
-  // is told then is each record as it is when its turn comes, or was when the walk began.
-  void begin_walk();
-  bool walk_saved(std::size_t limit, ChangeSink& visitor);
+  // `limit` (or so) of them and says whether there are more; it ends by itself, or by end_walk().
+  // The store may change in between; what is told then is each record as it is when its turn comes,
+  // or was when the walk began.
+  std::uint64_t begin_walk();
+  bool walk_saved(std::uint64_t walk, std::size_t limit, ChangeSink& visitor);
+  void end_walk(std::uint64_t walk);
 
   std::uint64_t version() const override { return version_; }
   std::uint64_t access_version() const override { return access_version_; }

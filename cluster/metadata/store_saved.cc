@@ -71,9 +71,9 @@ void SavedWalk::leave(const ExchangeEntry& going) {
   binding = nullptr;
 }
 
-void Store::begin_walk() {
-  auto walk = std::make_unique<SavedWalk>();
-  SavedState& records = walk->records;
+std::uint64_t Store::begin_walk() {
+  SavedWalk& walk = state_->walks[++state_->last_walk];
+  SavedState& records = walk.records;
   const auto keep = [](auto& list) {
     return [&list](const auto& record) { list.push_back(record); };
   };
@@ -85,15 +85,17 @@ void Store::begin_walk() {
   for_each_policy(keep(records.policies));
   for (const auto& [name, vhost] : state_->vhosts) {
     for (const ExchangeEntry* entry : entries_by_age<ExchangeEntry>(vhost.exchanges)) {
-      walk->exchanges.push_back(entry->record);
+      walk.exchanges.push_back(entry->record);
       if (is_saved(*entry->record)) records.exchanges.push_back(entry->record);
     }
   }
   for_each_queue([&](const auto& record) {
     if (is_saved(*record)) records.queues.push_back(record);
   });
-  state_->walk = std::move(walk);
+  return state_->last_walk;
 }
+
+void Store::end_walk(std::uint64_t number) { state_->walks.erase(number); }
 
 namespace {
 
@@ -112,9 +114,10 @@ void tell_some(const List& list, std::size_t& first, std::size_t& next, std::siz
 
 }  // namespace
 
-bool Store::walk_saved(std::size_t limit, ChangeSink& visitor) {
-  SavedWalk* const walk = state_->walk.get();
-  RT_CHECK(walk != nullptr, "a walk that has not begun");
+bool Store::walk_saved(std::uint64_t number, std::size_t limit, ChangeSink& visitor) {
+  const auto found = state_->walks.find(number);
+  RT_CHECK(found != state_->walks.end(), "a walk that has not begun");
+  SavedWalk* const walk = &found->second;
   std::size_t first = 0;
   std::size_t& next = walk->next_record;
   const SavedState& records = walk->records;
@@ -143,7 +146,7 @@ bool Store::walk_saved(std::size_t limit, ChangeSink& visitor) {
         walk->binding = &entry->bindings_from.front();
       }
     } else {
-      state_->walk.reset();
+      end_walk(number);
       return false;
     }
   }

@@ -195,8 +195,9 @@ struct Store::State {
   std::uint64_t& access_version;  // the store's
   AccessRecords access;
   Policies policies;
-  ChangeSink* sink = nullptr;  // null: nobody keeps the changes
-  std::unique_ptr<SavedWalk> walk;
+  ChangeSink* sink = nullptr;                // null: nobody keeps the changes
+  std::map<std::uint64_t, SavedWalk> walks;  // by number; mostly none
+  std::uint64_t last_walk = 0;
   std::vector<Observer*> observers;
   std::vector<ExchangeEntry*> orphans;  // auto-delete exchanges that lost their last binding
   bool applying = false;

@@ -17,10 +17,11 @@ using runtime::ShardId;
 // -------------------------------------------------------------------------------------
 
 BrokerNode::BrokerNode(runtime::SimHost& host, std::uint16_t shards, runtime::Config config)
-    : config_(std::move(config)), node_(host, NodeId{0}, shards) {
+    : host_(host), config_(std::move(config)), node_(host, NodeId{0}, shards) {
   config_.node_name = "sim@localhost";
   config_.amqp_port = kPort;
   config_.shards = shards;
+  config_.data_dir = "/data";
   if (config_.memory_high_watermark == 0) config_.memory_high_watermark = 1ULL << 32;
   for (std::uint16_t i = 0; i < shards; ++i) {
     node_.driver(i).run([&] {
@@ -28,6 +29,19 @@ BrokerNode::BrokerNode(runtime::SimHost& host, std::uint16_t shards, runtime::Co
           std::make_unique<broker::BrokerShard>(node_.shard(i), config_, shards));
     });
   }
+  bool booted = false;
+  runtime::Status boot_status;
+  node_.driver(0).run([&] {
+    boot_ = std::make_unique<broker::Boot>(shard(0));
+    boot_->start(
+        [&](const runtime::Status& status) {
+          boot_status = status;
+          booted = true;
+        },
+        [this](const runtime::Status& why) { lost_ = why; });
+  });
+  RT_CHECK(host_.world().run_until([&] { return booted; }), "the node did not boot");
+  RT_CHECK(boot_status.ok(), boot_status.text().c_str());
   node_.driver(0).run([&] {
     listener_ = std::make_unique<broker::Listener>(shard(0), shards);
     memory_monitor_ = std::make_unique<broker::MemoryMonitor>(shard(0), shards);
@@ -37,8 +51,10 @@ BrokerNode::BrokerNode(runtime::SimHost& host, std::uint16_t shards, runtime::Co
 }
 
 BrokerNode::~BrokerNode() {
+  host_.drive().kill_processes();
   listener_.reset();
   memory_monitor_.reset();
+  boot_.reset();
   while (!broker_shards_.empty()) broker_shards_.pop_back();
 }
 

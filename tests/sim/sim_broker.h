@@ -13,6 +13,7 @@
 #include "broker/amqp/frame_reader.h"
 #include "broker/amqp/frame_writer.h"
 #include "broker/amqp/methods.h"
+#include "broker/boot.h"
 #include "broker/broker_shard.h"
 #include "broker/listener.h"
 #include "broker/memory_monitor.h"
@@ -27,7 +28,10 @@ inline constexpr std::uint16_t kPort = 5672;
 // What Node (broker/node.h) is with threads: shards, what runs on each, the listener, the monitor.
 class BrokerNode {
  public:
-  // Of `config` the shards and the port are set here.
+  // Of `config` the shards, the port and the data directory are set here. Runs the world until the
+  // node accepts; the host's drive is its data directory, so that a second one on the same host
+  // goes on where the first was. Destroying it ends the process as kill -9 does; SimDrive::crash()
+  // before that takes the power away too.
   BrokerNode(runtime::SimHost& host, std::uint16_t shards, runtime::Config config = {});
   ~BrokerNode();
   BrokerNode(const BrokerNode&) = delete;
@@ -41,14 +45,19 @@ class BrokerNode {
   // Asks every connection to end, as a node does that stops; `shut_down_done()` when they have.
   void shut_down();
   bool shut_down_done() const { return shut_down_done_; }
+  // The disk has failed: why. A real node ends then.
+  const runtime::Status& lost() const { return lost_; }
 
  private:
+  runtime::SimHost& host_;
   runtime::Config config_;
   runtime::SimNode node_;
+  std::unique_ptr<broker::Boot> boot_;
   std::vector<std::unique_ptr<broker::BrokerShard>> broker_shards_;
   std::unique_ptr<broker::Listener> listener_;
   std::unique_ptr<broker::MemoryMonitor> memory_monitor_;
   bool shut_down_done_ = false;
+  runtime::Status lost_;
 };
 
 // A method that the node sent, with the content that followed it.

@@ -1,0 +1,71 @@
+#include "broker/boot.h"
+
+#include <utility>
+
+#include "broker/passwords.h"
+#include "broker/runtime/log.h"
+
+namespace ringtail::broker {
+
+using cluster::metadata::CommandResult;
+using cluster::metadata::PermissionRecord;
+using cluster::metadata::PutPermission;
+using cluster::metadata::PutUser;
+using cluster::metadata::PutVhost;
+using cluster::metadata::Service;
+using cluster::metadata::UserRecord;
+using runtime::log;
+using runtime::LogLevel;
+using runtime::Status;
+
+void Boot::start(std::function<void(const Status&)> done, std::function<void(const Status&)> lost) {
+  done_ = std::move(done);
+  const runtime::Config& config = broker_shard_.config();
+  broker_shard_.metadata().open(
+      config.data_dir,
+      [this, &config](const Service::Opened& opened) {
+        if (!opened.status.ok()) return end(opened.status);
+        // As RabbitMQ: who brings definitions brings vhosts and users too.
+        if (!opened.empty || !config.definitions_file.empty()) return import_definitions();
+        create_defaults();
+      },
+      std::move(lost));
+}
+
+void Boot::create_defaults() {
+  const runtime::Config& config = broker_shard_.config();
+  log(LogLevel::kInfo, "node",
+      "the data directory {} knows nothing yet: making vhost '{}' and user '{}'", config.data_dir,
+      config.default_vhost, config.default_user);
+  PutVhost vhost;
+  vhost.record.name = config.default_vhost;
+  vhost.record.description = "Default virtual host";
+  broker_shard_.propose(std::move(vhost), [this](const CommandResult&) { create_default_user(); });
+}
+
+void Boot::create_default_user() {
+  const runtime::Config& config = broker_shard_.config();
+  UserRecord user;
+  user.name = config.default_user;
+  user.tags = config.default_user_tags;
+  user.password_hash = hash_password(user.hashing, config.default_pass,
+                                     make_salt(broker_shard_.shard().env().rng()));
+  broker_shard_.propose(PutUser{std::move(user)}, [](const CommandResult&) {});
+  PermissionRecord permission{.vhost = config.default_vhost,
+                              .user = config.default_user,
+                              .configure = config.default_permissions_configure,
+                              .write = config.default_permissions_write,
+                              .read = config.default_permissions_read};
+  broker_shard_.propose(PutPermission{std::move(permission)},
+                        [this](const CommandResult&) { import_definitions(); });
+}
+
+// Runs at every start. Whatever reads `config.definitions_file` belongs here, and ends with end().
+void Boot::import_definitions() { end({}); }
+
+void Boot::end(const Status& status) {
+  const auto done = std::exchange(done_, nullptr);
+  done(status);
+}
+
+}  // namespace ringtail::broker
