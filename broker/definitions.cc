@@ -264,6 +264,20 @@ std::string Import::vhost_of(DefinitionItem& item) const {
   return options_.vhost.empty() ? item.name("vhost") : options_.vhost;
 }
 
+// RabbitMQ's command line exports some objects as lists of pairs, [["max-queues",5]]: those as the
+// objects that they stand for; anything else as it is.
+Json object_of_pairs(const Json& json) {
+  const auto is_pair = [](const Json& item) {
+    return item.is_array() && item.size() == 2 && item[0].is_string();
+  };
+  if (!json.is_array() || json.empty() || !std::all_of(json.begin(), json.end(), is_pair)) {
+    return json;
+  }
+  Json object = Json::object();
+  for (const Json& pair : json) object[pair[0].get_ref<const std::string&>()] = pair[1];
+  return object;
+}
+
 // --- who -----------------------------------------------------------------------------------------
 
 // A limit below zero is none.
@@ -281,13 +295,14 @@ void check_limit_names(DefinitionItem& item, const Json& limits,
   }
 }
 
-// Null: there are none. Versions differ in how they write an empty set.
-const Json* limits_in(DefinitionItem& item, std::string_view key) {
-  const Json* limits = item.find(key);
-  if (limits == nullptr || limits->empty()) return nullptr;
-  if (limits->is_object()) return limits;
-  item.fail(fmt::format("{} have to be an object, not {}", key, json_text(*limits)));
-  return nullptr;
+// None: there are none.
+std::optional<Json> limits_in(DefinitionItem& item, std::string_view key) {
+  const Json* found = item.find(key);
+  if (found == nullptr || found->empty()) return std::nullopt;
+  Json limits = object_of_pairs(*found);
+  if (limits.is_object()) return limits;
+  item.fail(fmt::format("{} have to be an object, not {}", key, json_text(limits)));
+  return std::nullopt;
 }
 
 void Import::user(DefinitionItem& item) {
@@ -301,16 +316,16 @@ void Import::user(DefinitionItem& item) {
   }
   password(item, record);
   const std::string name = record.name;
-  const Json* limits = limits_in(item, "limits");
+  const std::optional<Json> limits = limits_in(item, "limits");
   UserLimits wanted;
-  if (limits != nullptr) {
+  if (limits) {
     check_limit_names(item, *limits, {"max-connections", "max-channels"});
     DefinitionItem values(*limits);
     wanted = {limit_of(values, "max-connections"), limit_of(values, "max-channels")};
     item.fail(values.fault());
   }
   add(kUsers, item, PutUser{std::move(record)});
-  if (limits != nullptr) add(kLimits, item, SetUserLimits{name, wanted});
+  if (limits) add(kLimits, item, SetUserLimits{name, wanted});
 }
 
 // A hash without the name of its algorithm is told by its size: such files were written when it was
@@ -405,7 +420,7 @@ void Import::vhost(DefinitionItem& item) {
   item.fail(inner.fault());
   const std::string name = record.name;
   add(kVhosts, item, PutVhost{std::move(record)});
-  if (const Json* limits = limits_in(item, "limits")) {
+  if (const std::optional<Json> limits = limits_in(item, "limits")) {
     check_limit_names(item, *limits, {"max-connections", "max-queues"});
     DefinitionItem values(*limits);
     const VhostLimits wanted{limit_of(values, "max-connections"), limit_of(values, "max-queues")};
@@ -415,9 +430,9 @@ void Import::vhost(DefinitionItem& item) {
 }
 
 void Import::vhost_limits(DefinitionItem& item) {
-  const Json* limits = limits_in(item, "value");
+  const std::optional<Json> limits = limits_in(item, "value");
   VhostLimits wanted;
-  if (limits != nullptr) {
+  if (limits) {
     check_limit_names(item, *limits, {"max-connections", "max-queues"});
     DefinitionItem values(*limits);
     wanted = {limit_of(values, "max-connections"), limit_of(values, "max-queues")};
@@ -493,7 +508,7 @@ void Import::read_policy(DefinitionItem& item, PolicyRecord record) {
     item.fail("definition is missing");
     return;
   }
-  auto decoded = policy_definition_of_json(*definition);
+  auto decoded = policy_definition_of_json(object_of_pairs(*definition));
   if (!decoded.ok()) {
     item.fail("definition: " + decoded.status().text());
     return;

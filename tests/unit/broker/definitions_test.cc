@@ -103,7 +103,7 @@ Json sorted(Json definitions) {
 TEST_CASE("a real export of RabbitMQ 3.10.8 loads whole and comes out as it was") {
   const std::string text = file_text("definitions-3.10.json");
   const ImportedDefinitions imported = import_text(text);
-  CHECK(imported.problems == std::vector<std::string>{});
+  CHECK(json_text(Json(imported.problems)) == "[]");
   CHECK(count<PutUser>(imported) == 7);
   CHECK(count<DeclareQueue>(imported) == 12);
   CHECK(count<Bind>(imported) == 10);
@@ -132,6 +132,20 @@ TEST_CASE("a real export of RabbitMQ 3.10.8 loads whole and comes out as it was"
   CHECK(Json(export_definitions(store, kNames)) == exported);
 }
 
+// It writes some objects as lists of pairs, and cannot read them itself.
+TEST_CASE("an export made by RabbitMQ's command line loads whole") {
+  const auto imported = import_text(file_text("definitions-3.10-ctl.json"));
+  CHECK(json_text(Json(imported.problems)) == "[]");
+  Store store(1);
+  CHECK(apply_all(store, imported) == "");
+  CHECK(store.vhost("shop front")->limits.max_queues == 500U);
+  CHECK(store.vhost("shop front")->description == "The shop");
+  const std::string text = json_text(export_definitions(store, kNames));
+  CHECK(text.find(
+            R"({"value":{"pattern":".*","definition":{"expires":3600000,"max-length":5000},)") !=
+        std::string::npos);
+}
+
 TEST_CASE("members are written in RabbitMQ's order") {
   Store store(1);
   apply_all(store, import_text(file_text("definitions-3.10.json")));
@@ -157,7 +171,7 @@ TEST_CASE("the export of one vhost goes into another") {
         "imported into a vhost");
   store.apply(PutVhost{{.name = "copy"}});
   const auto imported = import_text(json_text(exported), {.vhost = "copy"});
-  CHECK(imported.problems == std::vector<std::string>{});
+  CHECK(json_text(Json(imported.problems)) == "[]");
   CHECK(apply_all(store, imported) == "");
   CHECK(export_definitions_of(store, "copy", kNames)["bindings"] == exported["bindings"]);
   CHECK(store.vhost("copy")->limits.max_queues == 500U);
@@ -226,7 +240,7 @@ TEST_CASE("commands come in an order in which each finds what it needs") {
       R"("write":"","read":""}],"permissions":[{"user":"u","vhost":"v","configure":"",)"
       R"("write":"","read":""}],"vhosts":[{"name":"v"}],"global_parameters":[{"name":"g",)"
       R"("value":1}],"users":[{"name":"u","tags":"","limits":{"max-channels":1}}]})");
-  CHECK(imported.problems == std::vector<std::string>{});
+  CHECK(json_text(Json(imported.problems)) == "[]");
   std::vector<std::string> subjects;
   for (const Command& command : imported.commands) subjects.push_back(subject_of(command));
   CHECK(subjects == std::vector<std::string>{

@@ -1,0 +1,210 @@
+// The node: what it is, whether it runs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <ostream>
+
+#include "tools/ctl/command.h"
+#include "tools/ctl/node_facts.h"
+
+namespace ringtail::ctl {
+
+namespace {
+
+constexpr std::string_view kGroup = "Nodes";
+
+void section(Context& context, std::string_view title) { context.out << '\n' << title << "\n\n"; }
+
+void list_or_none(Context& context, const Json& items, std::string_view mark) {
+  if (!items.is_array() || items.empty()) {
+    context.out << "(none)\n";
+    return;
+  }
+  for (const Json& item : items) context.out << mark << cell_text(item) << '\n';
+}
+
+std::string gigabytes(const Json& bytes) {
+  return fmt::format("{:.4f} gb", bytes.is_number() ? bytes.get<double>() / 1e9 : 0.0);
+}
+
+Json memory_of(const Json& node) {
+  return {{"total", {{"rss", field(node, "mem_used")}, {"allocated", field(node, "mem_used")}}},
+          {"strategy", "rss"}};
+}
+
+// The members that RabbitMQ's status has, as far as there is something to say.
+Json status_json(const NodeFacts& facts) {
+  const Json& node = facts.node;
+  const Json& overview = facts.overview;
+  const Json& uptime = field(node, "uptime");
+  return {{"os", "Linux"},
+          {"pid", number_in(field(node, "os_pid"))},
+          {"uptime", uptime.is_number() ? Json(uptime.get<std::int64_t>() / 1000) : Json(0)},
+          {"is_under_maintenance", false},
+          {"rabbitmq_version", field(overview, "rabbitmq_version")},
+          {"product_name", field(overview, "product_name")},
+          {"product_version", field(overview, "product_version")},
+          {"erlang_version", field(overview, "erlang_version")},
+          {"net_ticktime", field(node, "net_ticktime")},
+          {"run_queue", field(node, "run_queue")},
+          {"processes", {{"limit", field(node, "proc_total")}, {"used", field(node, "proc_used")}}},
+          {"file_descriptors",
+           {{"total_limit", field(node, "fd_total")},
+            {"total_used", field(node, "fd_used")},
+            {"sockets_limit", field(node, "sockets_total")},
+            {"sockets_used", field(node, "sockets_used")}}},
+          {"vm_memory_calculation_strategy", field(node, "mem_calculation_strategy")},
+          {"vm_memory_high_watermark_limit", field(node, "mem_limit")},
+          {"disk_free", field(node, "disk_free")},
+          {"disk_free_limit", field(node, "disk_free_limit")},
+          {"memory", memory_of(node)},
+          {"alarms", alarms_of(node)},
+          {"listeners", listeners_of(overview, facts.name)},
+          {"data_directory", field(node, "db_dir")},
+          {"config_files", field(node, "config_files")},
+          {"log_files", field(node, "log_files")},
+          {"active_plugins", field(node, "enabled_plugins")},
+          {"totals",
+           {{"connection_count", field(field(overview, "object_totals"), "connections")},
+            {"queue_count", field(field(overview, "object_totals"), "queues")},
+            {"virtual_host_count", facts.vhosts}}}};
+}
+
+void print_status(Context& context, const NodeFacts& facts) {
+  const Json& node = facts.node;
+  const Json status = status_json(facts);
+  const auto text = [&](const char* member) { return cell_text(field(status, member)); };
+  context.out << "Runtime\n\n";
+  context.out << fmt::format("OS PID: {}\nOS: Linux\nUptime (seconds): {}\n", text("pid"),
+                             text("uptime"));
+  context.out << "Is under maintenance?: false\n";
+  context.out << fmt::format("RabbitMQ version: {}\n", text("rabbitmq_version"));
+  if (field(status, "product_name").is_string()) {
+    context.out << fmt::format("Product: {} {}\n", text("product_name"), text("product_version"));
+  }
+  context.out << fmt::format("Node name: {}\nErlang configuration: {}\n", facts.name,
+                             text("erlang_version"));
+  section(context, "Plugins");
+  context.out << "Enabled plugins:\n\n";
+  list_or_none(context, field(status, "active_plugins"), " * ");
+  section(context, "Data directory");
+  context.out << fmt::format("Node data directory: {}\n", text("data_directory"));
+  section(context, "Config files");
+  list_or_none(context, field(status, "config_files"), " * ");
+  section(context, "Log file(s)");
+  list_or_none(context, field(status, "log_files"), " * ");
+  section(context, "Alarms");
+  list_or_none(context, field(status, "alarms"), "");
+  section(context, "Memory");
+  context.out << fmt::format(
+      "Total memory used: {}\nCalculation strategy: rss\nMemory high watermark: {}\n",
+      gigabytes(field(node, "mem_used")), gigabytes(field(node, "mem_limit")));
+  section(context, "File Descriptors");
+  context.out << fmt::format("Total: {}, limit: {}\nSockets: {}, limit: {}\n",
+                             cell_text(field(node, "fd_used")), cell_text(field(node, "fd_total")),
+                             cell_text(field(node, "sockets_used")),
+                             cell_text(field(node, "sockets_total")));
+  section(context, "Free Disk Space");
+  context.out << fmt::format("Low free disk space watermark: {}\nFree disk space: {}\n",
+                             gigabytes(field(node, "disk_free_limit")),
+                             gigabytes(field(node, "disk_free")));
+  section(context, "Totals");
+  const Json& totals = field(status, "totals");
+  context.out << fmt::format("Connection count: {}\nQueue count: {}\nVirtual host count: {}\n",
+                             cell_text(field(totals, "connection_count")),
+                             cell_text(field(totals, "queue_count")),
+                             cell_text(field(totals, "virtual_host_count")));
+  section(context, "Listeners");
+  for (const Json& listener : field(status, "listeners")) {
+    context.out << listener_text(listener) << '\n';
+  }
+}
+
+int status(Context& context) {
+  NodeFacts facts;
+  int code = kExitOk;
+  if (!read_node_facts(context, facts, code)) return code;
+  context.banner(fmt::format("Status of node {} ...", facts.name));
+  if (context.json()) {
+    context.out << json_line(status_json(facts)) << '\n';
+  } else {
+    print_status(context, facts);
+  }
+  return kExitOk;
+}
+
+int cluster_status(Context& context) {
+  NodeFacts facts;
+  int code = kExitOk;
+  if (!read_node_facts(context, facts, code)) return code;
+  context.banner(fmt::format("Cluster status of node {} ...", facts.name));
+  const Json cluster = cluster_json(facts);
+  if (context.json()) {
+    context.out << json_line(cluster) << '\n';
+    return kExitOk;
+  }
+  context.out << fmt::format("Basics\n\nCluster name: {}\n",
+                             cell_text(field(cluster, "cluster_name")));
+  section(context, "Disk Nodes");
+  list_or_none(context, field(cluster, "disk_nodes"), "");
+  section(context, "Running Nodes");
+  list_or_none(context, field(cluster, "running_nodes"), "");
+  section(context, "Versions");
+  for (const auto& version : field(cluster, "versions").items()) {
+    context.out << fmt::format("{}: {} {} on Erlang {}\n", version.key(),
+                               cell_text(field(version.value(), "rabbitmq_name")),
+                               cell_text(field(version.value(), "rabbitmq_version")),
+                               cell_text(field(version.value(), "erlang_version")));
+  }
+  section(context, "Maintenance status");
+  for (const auto& state : field(cluster, "maintenance_status").items()) {
+    context.out << fmt::format("Node: {}, status: {}\n", state.key(), cell_text(state.value()));
+  }
+  section(context, "Alarms");
+  list_or_none(context, field(cluster, "alarms"), "");
+  section(context, "Network Partitions");
+  const Json& partitions = field(cluster, "partitions");
+  if (partitions.empty()) context.out << "(none)\n";
+  for (const auto& partition : partitions.items()) {
+    context.out << fmt::format("Node {} cannot communicate with {}\n", partition.key(),
+                               cell_text(partition.value()));
+  }
+  section(context, "Listeners");
+  for (const auto& of_node : field(cluster, "listeners").items()) {
+    for (const Json& listener : of_node.value()) {
+      std::string text = listener_text(listener);
+      text[0] = 'i';
+      context.out << fmt::format("Node: {}, {}\n", of_node.key(), text);
+    }
+  }
+  return kExitOk;
+}
+
+int await_startup(Context& context) {
+  context.banner(fmt::format("Waiting for the node at {} ...", context.api.where()));
+  runtime::Status last;
+  do {
+    const auto reply = context.api.call({"GET", "overview"});
+    if (reply.ok() && reply.value().good()) return context.done();
+    // A refusal is an answer: it will be the same the next time.
+    if (reply.ok() && reply.value().status == 401) return context.refused(reply.value());
+    last = reply.ok() ? runtime::Status(runtime::Code::kUnavailable, reply.value().reason())
+                      : reply.status();
+  } while (context.api.pause());
+  return context.fail(kExitTimeout, last.text());
+}
+
+constexpr std::array kCommands = {
+    Command{kGroup, "await_startup", "[--timeout <timeout>]", "Waits until the node serves", 0, 0,
+            "", await_startup},
+    Command{kGroup, "cluster_status", "", "Displays the nodes of the cluster", 0, 0, "",
+            cluster_status},
+    Command{kGroup, "status", "", "Displays status of a node", 0, 0, "", status},
+};
+
+}  // namespace
+
+std::span<const Command> node_commands() { return kCommands; }
+
+}  // namespace ringtail::ctl
