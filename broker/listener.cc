@@ -25,6 +25,8 @@ bool Listener::has_tls() const {
 }
 
 Status Listener::open() {
+  // The certificate first: a node that cannot start for it has accepted nobody.
+  if (has_tls()) RT_TRY(load_certificate());
   RT_TRY(open_plain());
   return has_tls() ? open_tls() : Status();
 }
@@ -46,7 +48,7 @@ Status Listener::open_plain() {
   return {};
 }
 
-Status Listener::open_tls() {
+Status Listener::load_certificate() {
   const runtime::Config& config = broker_shard_.config();
   runtime::Result<runtime::TlsFiles> files = runtime::read_tls_files(config.tls);
   RT_TRY(files.status());
@@ -55,6 +57,11 @@ Status Listener::open_tls() {
   certificate_timer_ =
       broker_shard_.shard().env().timers().make([this] { check_certificate(false); });
   certificate_timer_->start(runtime::kTlsFilesCheckMs, runtime::kTlsFilesCheckMs);
+  return {};
+}
+
+Status Listener::open_tls() {
+  const runtime::Config& config = broker_shard_.config();
   if (config.amqps_port != 0) {
     Status skipped;
     const std::size_t before = listeners_.size();

@@ -42,6 +42,7 @@ class Listener {
 
  private:
   bool has_tls() const;
+  runtime::Status load_certificate();
   runtime::Status open_plain();
   runtime::Status open_tls();
   // An address of `bind`; adds what may be passed over to `skipped`.
