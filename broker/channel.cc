@@ -33,6 +33,7 @@ std::size_t Channel::end_with(const runtime::Address* notify, queue::RequestId r
   if (ended_) return 0;
   flush_batches();
   stop_replies();
+  ack_timer_.reset();
   ended_ = true;
   std::size_t notices = 0;
   for (auto& [qid, link] : links_) {

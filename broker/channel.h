@@ -195,7 +195,7 @@ class Channel final : public runtime::Actor {
   void give_back(std::uint64_t tag, bool multiple, TxAck::What what);
   void finish(const Unacked::Entry& entry, TxAck::What what);
   void deliver(queue::Deliver& letter);
-  void deliver_one(QueueLink& link, queue::Delivery& delivery);
+  void deliver_one(QueueLink& link, queue::Delivery& delivery, std::uint32_t stamp);
   bool over_global_prefetch() const {
     return global_prefetch_ != 0 && unacked_.count() + tx_acks_.size() >= global_prefetch_;
   }
@@ -210,6 +210,13 @@ class Channel final : public runtime::Actor {
   void send_credit(Consumer& consumer);
   Consumer* consumer_of(queue::ConsumerId id);
   void forget_consumer(Consumer& consumer);
+
+  // --- channel_timeout.cc ---
+  // The queue's own timeout for acknowledgements (0: none), or the configured one, is in force.
+  void set_ack_timeout(QueueLink& link, std::uint64_t queue_timeout_ms);
+  std::uint32_t ack_stamp() const;
+  void watch_acks();
+  void look_at_acks();
 
   // --- channel_declare.cc ---
   void exchange_declare(const amqp::ExchangeDeclare& method);
@@ -337,6 +344,11 @@ class Channel final : public runtime::Actor {
   std::uint32_t prefetch_ = 0;         // for consumers started from now on
   std::uint32_t global_prefetch_ = 0;  // for the channel as a whole
   bool prefetch_changed_ = false;      // consumers are to be told at the turn's end
+
+  // The shortest timeout of its deliveries; 0: there is none, and nothing is stamped.
+  std::uint64_t shortest_ack_timeout_ms_ = 0;
+  std::unique_ptr<runtime::Timer> ack_timer_;
+  bool ack_timer_running_ = false;
 
   std::string reply_name_;  // direct reply-to; empty: no consumer
   std::string reply_tag_;

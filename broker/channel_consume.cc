@@ -11,6 +11,20 @@ namespace ringtail::broker {
 
 using cluster::metadata::QueueRecord;
 
+namespace {
+
+// The properties with the header that tells how often the message came back, as RabbitMQ's queues
+// with a delivery limit write it.
+std::string with_delivery_count(std::span<const std::uint8_t> properties, std::uint16_t count) {
+  auto decoded = amqp::BasicProperties::decode(properties);
+  RT_CHECK(decoded.has_value(), "properties that were valid before");
+  if (!decoded->headers) decoded->headers.emplace();
+  decoded->headers->set("x-delivery-count", std::int64_t{count});
+  return decoded->encode();
+}
+
+}  // namespace
+
 // --- basic.qos, basic.consume, basic.cancel -----------------------------------------------------
 
 // RabbitMQ's meaning of global: false is for each consumer started from now on, true for the
@@ -110,6 +124,7 @@ void Channel::consume_answered(const queue::ConsumeOk& answer, const std::string
   Consumer* consumer = consumer_of(answer.consumer);
   if (consumer == nullptr) return;
   if (answer.answer == queue::Answer::kOk) {
+    set_ack_timeout(*consumer->link, answer.consumer_timeout_ms);
     if (!no_wait) reply(amqp::BasicConsumeOk{.consumer_tag = consumer->tag});
     return;
   }
@@ -171,11 +186,14 @@ void Channel::forget_consumer(Consumer& consumer) {
 void Channel::deliver(queue::Deliver& letter) {
   const auto found = links_.find(letter.qid);
   if (found == links_.end()) return;
-  for (queue::Delivery& delivery : letter.deliveries) deliver_one(*found->second, delivery);
+  const bool timed = shortest_ack_timeout_ms_ != 0;
+  const std::uint32_t stamp = timed ? ack_stamp() : 0;
+  for (queue::Delivery& delivery : letter.deliveries) deliver_one(*found->second, delivery, stamp);
+  if (timed) watch_acks();
   connection_.output_added();
 }
 
-void Channel::deliver_one(QueueLink& link, queue::Delivery& delivery) {
+void Channel::deliver_one(QueueLink& link, queue::Delivery& delivery, std::uint32_t stamp) {
   Consumer* consumer = consumer_of(delivery.consumer);
   if (consumer == nullptr) {
     if (delivery.token == 0) return;
@@ -192,8 +210,14 @@ void Channel::deliver_one(QueueLink& link, queue::Delivery& delivery) {
   } else {
     const std::uint64_t tag = next_tag_++;
     if (!consumer->no_ack) {
-      unacked_.add({tag, &link, delivery.token, consumer->id});
+      unacked_.add({tag, &link, delivery.token, consumer->id, stamp});
       ++link.unacked;
+    }
+    amqp::Content content = content_of(message);
+    std::string counted;
+    if (delivery.delivery_count != 0) [[unlikely]] {
+      counted = with_delivery_count(content.properties, delivery.delivery_count);
+      content.properties = runtime::as_bytes(counted);
     }
     amqp::write_deliver(connection_.out(), {.channel = number_,
                                             .redelivered = delivery.redelivered,
@@ -201,7 +225,7 @@ void Channel::deliver_one(QueueLink& link, queue::Delivery& delivery) {
                                             .delivery_tag = tag,
                                             .consumer_tag = consumer->tag,
                                             .route = message.route(),
-                                            .content = content_of(message)});
+                                            .content = content});
   }
   ++consumer->written_messages;
   consumer->written_bytes += message.footprint();
@@ -312,8 +336,17 @@ void Channel::got(QueueLink& link, bool no_ack, queue::GetResult& result) {
   }
   const std::uint64_t tag = next_tag_++;
   if (!no_ack) {
-    unacked_.add({tag, &link, result.token, 0});
+    set_ack_timeout(link, result.consumer_timeout_ms);
+    const bool timed = shortest_ack_timeout_ms_ != 0;
+    unacked_.add({tag, &link, result.token, 0, timed ? ack_stamp() : 0});
     ++link.unacked;
+    if (timed) watch_acks();
+  }
+  amqp::Content content = content_of(*result.message);
+  std::string counted;
+  if (result.delivery_count != 0) {
+    counted = with_delivery_count(content.properties, result.delivery_count);
+    content.properties = runtime::as_bytes(counted);
   }
   amqp::write_get_ok(connection_.out(),
                      {.channel = number_,
@@ -323,7 +356,7 @@ void Channel::got(QueueLink& link, bool no_ack, queue::GetResult& result) {
                       .message_count = static_cast<std::uint32_t>(
                           std::min<std::uint64_t>(result.messages_ready, UINT32_MAX)),
                       .route = result.message->route(),
-                      .content = content_of(*result.message)});
+                      .content = content});
   connection_.output_added();
 }
 

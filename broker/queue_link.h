@@ -52,6 +52,8 @@ struct QueueLink {
   std::uint32_t consumers = 0;  // of this channel on this queue
   std::uint64_t received = 0;   // deliveries to be acknowledged that came, those sent back too
   std::uint64_t unacked = 0;    // entries of Unacked that name this link
+  // How long one of them may stay; 0: for ever.
+  std::uint64_t ack_timeout_ms = 0;
   // Over the global prefetch: deliveries go back until the queue has answered Resumed to the
   // consumer that was paused. 0: not paused.
   queue::ConsumerId paused_consumer = 0;

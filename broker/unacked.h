@@ -25,6 +25,7 @@ class Unacked {
     queue::DeliveryToken token = 0;
     // The consumer it was sent to; 0: basic.get.
     queue::ConsumerId consumer = 0;
+    std::uint32_t stamp = 0;  // when it was sent, as its channel counts time
   };
 
   void add(const Entry& entry) {
@@ -66,6 +67,18 @@ class Unacked {
 
   // True when `tag` is outstanding.
   bool contains(std::uint64_t tag) const { return !entries_.empty() && find(tag) != kNone; }
+
+  // Visits the entries in tag order while `visit` returns true.
+  template <typename Visit>
+  void look(Visit visit) const {
+    for (const Entry& entry : entries_) {
+      if (entry.link != nullptr && !visit(entry)) return;
+    }
+  }
+  // Stamps all there are.
+  void stamp(std::uint32_t stamp) {
+    for (Entry& entry : entries_) entry.stamp = stamp;
+  }
 
   // Puts entries back that were taken out and not used (tx.rollback); any order of tags.
   void restore(const Entry& entry);

@@ -439,12 +439,12 @@ void QueueProcess::remove_self() {
   if (rules_ == nullptr) return;
   if (rules_->head_timer != nullptr) rules_->head_timer->stop();
   if (rules_->unused_timer != nullptr) rules_->unused_timer->stop();
-  for (const auto& get : std::exchange(rules_->waiting_gets, {})) {
-    give(get.from, get.request, get.no_ack);
-  }
+  refuse_gets();
 }
 
 void QueueProcess::removed() {
+  going_ = true;
+  if (rules_ != nullptr) refuse_gets();
   for (auto& [address, link] : links_) {
     flush(link);
     for (auto& [id, consumer] : link.consumers) {

@@ -140,6 +140,8 @@ class QueueProcess final : public runtime::Actor, private runtime::TurnTask {
   // False: this round has dropped enough.
   bool drop_head(DeathReason reason);
   void continue_dropping();
+  // The queue is going: those that wait for a message hear that.
+  void refuse_gets();
   void watch_head(std::uint64_t time_ms, std::uint64_t now);
   // Gives the message away if there is a dead letter exchange.
   void dead_letter(DeathReason reason, MessageRef message);

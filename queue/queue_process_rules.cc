@@ -153,6 +153,12 @@ void QueueProcess::continue_dropping() {
   }
 }
 
+void QueueProcess::refuse_gets() {
+  for (const Rules::WaitingGet& get : std::exchange(rules_->waiting_gets, {})) {
+    give(get.from, get.request, get.no_ack);
+  }
+}
+
 void QueueProcess::watch_head(std::uint64_t time_ms, std::uint64_t now) {
   Rules& rule = *rules_;
   // Rather once too early than once more for every message.

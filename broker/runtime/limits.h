@@ -83,7 +83,6 @@ inline constexpr std::uint64_t kShutDownTimeoutMs = 3000;
 inline constexpr std::uint64_t kTrimBytes = 32 * 1024 * 1024;
 inline constexpr int kTrimQuietChecks = 4;
 inline constexpr std::uint64_t kTrimQuietBytes = 1024 * 1024;  // a smaller change is none
-inline constexpr int kTrimChecks = 20;                         // that shards are given to trim
 // How often the counted memory is compared with the watermark.
 inline constexpr std::uint64_t kMemoryCheckMs = 50;
 
@@ -97,6 +96,10 @@ inline constexpr int kTlsStepsPerTurn = 4;
 inline constexpr std::uint64_t kTlsTurnMs = 1;
 // How often the node looks whether certificate files have changed.
 inline constexpr std::uint64_t kTlsFilesCheckMs = 2000;
+// How often a channel looks for deliveries that are unacknowledged for too long: so many times
+// within the timeout, at least once a minute (as RabbitMQ).
+inline constexpr std::uint64_t kAckTimeoutChecks = 10;
+inline constexpr std::uint64_t kAckTimeoutCheckMs = 60'000;
 
 // --- protocol ---
 

@@ -26,7 +26,7 @@ struct Scenario {
   // A change of the metadata that is in force everywhere afterwards.
   void change(Command command) {
     bool done = false;
-    node.run(0, [&] {
+    node.run_on_shard(0, [&] {
       node.shard(0).propose(std::move(command), [&done](const CommandResult&) { done = true; });
     });
     REQUIRE(world.run_until([&] { return done; }));
@@ -469,7 +469,7 @@ TEST_CASE("an operator ends a connection, others go on") {
   REQUIRE(one.open_channel(7));
   REQUIRE(sim.opened(other));
   std::uint64_t first = 0;
-  sim.node.run(0, [&] {
+  sim.node.run_on_shard(0, [&] {
     sim.node.shard(0).for_each_connection([&](broker::Connection& connection) {
       if (first == 0) first = connection.id();
     });

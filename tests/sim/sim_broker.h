@@ -38,8 +38,11 @@ class BrokerNode {
   BrokerNode& operator=(const BrokerNode&) = delete;
 
   broker::BrokerShard& shard(std::size_t at) { return *broker_shards_[at]; }
-  // Runs `call` on that shard, as a part of its loop.
-  void run(std::uint16_t at, const std::function<void()>& call) { node_.driver(at).run(call); }
+  // Runs a test's code as a callback of that shard's loop.
+  void run_on_shard(std::size_t at, const std::function<void()>& code) {
+    node_.driver(at).run(code);
+  }
+  std::size_t shards() const { return broker_shards_.size(); }
   // Queue processes on all shards.
   std::size_t queues();
   // Asks every connection to end, as a node does that stops; `shut_down_done()` when they have.

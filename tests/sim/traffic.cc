@@ -39,8 +39,9 @@ void Traffic::set_up() {
     // A queue lives on the shard of the connection that declares it.
     AmqpClient& declarer = *clients_[rng_.below(clients_.size())].client;
     queue_names_.push_back("q" + std::to_string(i));
-    REQUIRE(declarer.declare(1, queue_names_.back()));
     queues_[queue_names_.back()];
+    if (options_.queue_options) declare_with_options(queue_names_.back());
+    REQUIRE(declarer.declare(1, queue_names_.back()));
   }
   for (const std::string type : {"fanout", "direct"}) {
     admin_->send(1, amqp::ExchangeDeclare{.exchange = type, .type = type, .arguments = {}});
@@ -59,6 +60,27 @@ void Traffic::set_up() {
       }
     }
   }
+}
+
+// Options under which every message is still delivered, in order, or is dropped by rule.
+void Traffic::declare_with_options(const std::string& name) {
+  cluster::metadata::DeclareQueue command;
+  command.record.vhost = "/";
+  command.record.name = name;
+  cluster::metadata::QueueOptions& options = command.record.options;
+  options.max_priority = static_cast<std::uint8_t>(rng_.below(4));
+  options.single_active_consumer = rng_.chance(0.3);
+  const bool drops = rng_.chance(0.5);
+  queues_[name].lossy = drops;
+  if (rng_.chance(0.5)) options.message_ttl_ms = drops ? rng_.below(30) : 1'000'000;
+  if (rng_.chance(0.5)) options.max_length = drops ? rng_.below(30) : 1'000'000;
+  if (rng_.chance(0.5)) options.max_length_bytes = drops ? rng_.below(5'000) : 1'000'000'000;
+  if (rng_.chance(0.5)) options.delivery_limit = drops ? rng_.below(4) : 1'000'000;
+  bool done = false;
+  node_->run_on_shard(0, [&] {
+    node_->shard(0).propose(command, [&](const cluster::metadata::CommandResult&) { done = true; });
+  });
+  REQUIRE(world_.run_until([&] { return done; }));
 }
 
 void Traffic::connect(ClientModel& one) {

@@ -19,6 +19,8 @@ struct TrafficOptions {
   // Connections are reset in the middle: by the network, and by clients that die.
   bool resets = false;
   bool buggify = false;
+  // Queues have time to live, limits, priorities, a single active consumer.
+  bool queue_options = false;
 };
 
 // One run. The model knows every message by (publisher, number); a publisher is one life of one
@@ -92,6 +94,7 @@ class Traffic {
   };
 
   void set_up();
+  void declare_with_options(const std::string& name);
   void connect(ClientModel& one);
   Life new_life(std::uint16_t number);
   bool begin_channel(ClientModel& one, std::uint16_t number);

@@ -32,6 +32,11 @@ TEST_CASE("random traffic with rare branches taken") { run_seeds(1001, 1040, {.b
 
 TEST_CASE("random traffic with connections that break") { run_seeds(2001, 2120, {.resets = true}); }
 
+TEST_CASE("random traffic through queues with options") {
+  run_seeds(3001, 3060, {.queue_options = true});
+  run_seeds(4001, 4060, {.resets = true, .queue_options = true});
+}
+
 TEST_CASE("the same seed is the same run") {
   for (const bool resets : {false, true}) {
     std::uint64_t digests[3];

@@ -437,12 +437,20 @@ TEST_CASE_FIXTURE(RulesFixture,
   FakeChannel other(*this);
   other.send<Get>(qid);
   channel.send<ChannelGone>(qid);
-  other.send<Delete>(qid);
-  run();
+  SUBCASE("deleted by a client") {
+    other.send<Delete>(qid);
+    run();
+    complete_removals();
+    CHECK(other.take<DeleteResult>(kDeleteResult) != nullptr);
+  }
+  SUBCASE("deleted with its vhost") {
+    shard.run_turn();
+    REQUIRE(registry->find(qid) != nullptr);
+    store.apply(cluster::metadata::DeleteQueue{"/", "q", qid});
+    run();
+  }
   CHECK(channel.take<GetResult>(kGetResult) == nullptr);
   CHECK(other.take<GetResult>(kGetResult)->answer == Answer::kNotFound);
-  complete_removals();
-  CHECK(other.take<DeleteResult>(kDeleteResult) != nullptr);
 }
 
 // --- rejected, returned too often ---------------------------------------------------------------
