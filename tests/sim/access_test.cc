@@ -430,6 +430,8 @@ TEST_CASE("limits of channels of a user, over connections") {
   CHECK(second.open_channel(2));
   CHECK(sim.node.shard(0).registry()->channels_of_user("app") == 2);
   second.abort();
+  REQUIRE(sim.world.run_until(
+      [&] { return sim.node.shard(0).registry()->channels_of_user("app") == 0; }));
   CHECK(first.open_channel(1));
 }
 
