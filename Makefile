@@ -11,6 +11,8 @@ PYTHON ?= /usr/bin/python3
 ARGS ?=
 # The broker that `make conformance AGAINST=rabbitmq` speaks to.
 URL ?= amqp://guest:guest@127.0.0.1:5672
+# And its HTTP API: without it the cases that need one are skipped.
+MANAGEMENT ?=
 # How long `make fuzz` runs each target.
 SECONDS ?= 60
 CMAKE_FLAGS ?=
@@ -72,10 +74,11 @@ bench: ## build and run the benchmarks of tests/bench
 	  if [ -x "$$program" ]; then echo "== $$(basename $$program)"; "$$program" || exit 1; fi; \
 	done
 
-conformance: ## real clients against a node (AGAINST=rabbitmq [URL=amqp://...]: the referee)
+conformance: ## real clients against a node (AGAINST=rabbitmq [URL=] [MANAGEMENT=]: the referee)
 	@tools/deps.sh test
 ifdef AGAINST
-	@$(PYTHON) tests/conformance/run.py --against $(AGAINST) --url $(URL) --build-dir $(BUILD)
+	@$(PYTHON) tests/conformance/run.py --against $(AGAINST) --url $(URL) \
+	  --management "$(MANAGEMENT)" --build-dir $(BUILD)
 else
 	@$(MAKE) programs
 	@$(PYTHON) tests/conformance/run.py --broker-binary $(BUILD)/ringtail --build-dir $(BUILD)

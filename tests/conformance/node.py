@@ -41,6 +41,7 @@ class Node:
 
     def __init__(self, binary, *flags, port=None, config='', slow=1.0, logs_to=None):
         self.port, self.slow = port or free_port(), slow
+        self.management = ''  # the address of its HTTP API
         self._dir = tempfile.TemporaryDirectory(prefix='ringtail-conformance-')
         # Two, so that letters cross between threads whatever the machine has.
         shards = () if '--shards' in flags else ('--shards', '2')

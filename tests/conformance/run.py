@@ -6,7 +6,8 @@
 
 Arguments after the options are parts of script names: only those are run. Each script prints
 `ok NAME` or `not ok NAME: why` per case; a script that ends badly or prints nothing is a failure of
-its own. The last line is `N passed, N failed`; the exit code is 1 when something failed.
+its own. `skip NAME: why` is a case that cannot run here. The last line is `N passed, N failed`,
+`, N skipped` where some were; the exit code is 1 when something failed.
 """
 import argparse
 import concurrent.futures
@@ -33,6 +34,9 @@ def arguments():
     parser.add_argument('--against', choices=['ringtail', 'rabbitmq'], metavar='BROKER',
                         default=os.environ.get('AGAINST') or 'ringtail',
                         help='which broker --url names: ringtail or rabbitmq')
+    parser.add_argument('--management', metavar='http://USER:PASSWORD@HOST:PORT',
+                        default=os.environ.get('CONFORMANCE_MANAGEMENT') or '',
+                        help='the HTTP API of the broker that --url names')
     parser.add_argument('--build-dir', metavar='DIR',
                         default=os.path.join(HERE, '..', '..', 'build'),
                         help='where fetched client libraries are kept')
@@ -50,7 +54,7 @@ def scripts(only):
 
 
 def run_script(name, environment, seconds):
-    """(passed, failures, text to print)."""
+    """(passed, failures, skipped, text to print)."""
     interpreter = INTERPRETERS[os.path.splitext(name)[1]]
     begin = time.monotonic()
     try:
@@ -64,36 +68,39 @@ def run_script(name, environment, seconds):
         output, code = '', str(error)
     passed = len(re.findall(r'^ok ', output, re.M))
     failures = len(re.findall(r'^not ok ', output, re.M))
+    skipped = len(re.findall(r'^skip ', output, re.M))
     if code not in (0, 1) or (code == 1 and not failures) or not output:
         failures += 1
         output += 'not ok the script itself: ended with %s\n' % code
-    return passed, failures, '# %s (%.1f s)\n%s' % (name, time.monotonic() - begin, output)
+    return passed, failures, skipped, '# %s (%.1f s)\n%s' % (
+        name, time.monotonic() - begin, output)
 
 
-def run_all(options, url, pid):
+def run_all(options, url, pid, management):
     environment = dict(os.environ, CONFORMANCE_URL=url, CONFORMANCE_BROKER=options.against,
+                       CONFORMANCE_MANAGEMENT=management,
                        CONFORMANCE_PID=str(pid), CONFORMANCE_SLOW=str(options.slow),
                        CONFORMANCE_BINARY=os.path.abspath(options.broker_binary or ''),
                        CONFORMANCE_BUILD=os.path.abspath(options.build_dir),
                        PYTHONDONTWRITEBYTECODE='1', PYTHONUNBUFFERED='1')
     if not options.broker_binary:
         environment['CONFORMANCE_BINARY'] = ''
-    passed = failed = 0
+    passed = failed = skipped = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         jobs = [pool.submit(run_script, name, environment, options.timeout * options.slow)
                 for name in scripts(options.only)]
         for job in concurrent.futures.as_completed(jobs):
-            good, bad, text = job.result()
-            passed, failed = passed + good, failed + bad
+            good, bad, unfit, text = job.result()
+            passed, failed, skipped = passed + good, failed + bad, skipped + unfit
             print(text, end='', flush=True)
-    return passed, failed
+    return passed, failed, skipped
 
 
 def run_node(options):
     """The node for the whole run; that it lives and ends well are two cases more."""
-    passed = failed = 0
     with Node(options.broker_binary, slow=options.slow, logs_to=options.log) as node:
-        passed, failed = run_all(options, 'amqp://guest:guest@127.0.0.1:%d' % node.port, node.pid)
+        passed, failed, skipped = run_all(
+            options, 'amqp://guest:guest@127.0.0.1:%d' % node.port, node.pid, node.management)
         if node.process.poll() is None:
             print('ok the node outlives all scripts')
             code = node.stop()
@@ -107,20 +114,20 @@ def run_node(options):
             failed += 1
         if failed and not options.log:
             print('# last lines of the node\n%s' % node.log()[-4000:])
-    return passed, failed
+    return passed, failed, skipped
 
 
 def main():
     options = arguments()
     begin = time.monotonic()
     try:
-        passed, failed = run_node(options) if options.broker_binary else run_all(
-            options, options.url, 0)
+        passed, failed, skipped = run_node(options) if options.broker_binary else run_all(
+            options, options.url, 0, options.management)
     except (AssertionError, OSError) as error:
         print('not ok the node starts: %s' % error)
-        passed, failed = 0, 1
+        passed, failed, skipped = 0, 1, 0
     print('# %.1f s' % (time.monotonic() - begin))
-    print('%d passed, %d failed' % (passed, failed))
+    print('%d passed, %d failed%s' % (passed, failed, ', %d skipped' % skipped if skipped else ''))
     return 1 if failed or not passed else 0
 
 
