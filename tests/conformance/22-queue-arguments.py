@@ -195,7 +195,8 @@ def the_first_bad_argument_is_named_in_a_fixed_order():
              ('x-dead-letter-routing-key', 5, '{unacceptable_type,signedint}'),
              ('x-max-length', -1, '{value_negative,-1}'),
              ('x-max-length-bytes', -1, '{value_negative,-1}'),
-             ('x-max-priority', -1, '{value_negative,-1}'), ('x-overflow', 'bad', 'invalid_overflow'),
+             ('x-max-priority', -1, '{value_negative,-1}'),
+             ('x-overflow', 'bad', 'invalid_overflow'),
              ('x-queue-mode', 'bad', '"unsupported queue mode \'bad\'"'),
              ('x-queue-version', 0, '"unsupported queue version \'0\'"'),
              ('x-single-active-consumer', 5, '{unacceptable_type,signedint}')]
@@ -349,7 +350,8 @@ def a_quorum_queue_takes_messages_in_order():
 @case(only='rabbitmq')
 def a_quorum_queue_refuses_what_it_cannot_be():
     conn = connect()
-    for flags, why in (({'durable': False}, 'non-durable'), ({'exclusive': True}, 'exclusive-owner'),
+    for flags, why in (({'durable': False}, 'non-durable'),
+                       ({'exclusive': True}, 'exclusive-owner'),
                        ({'durable': True, 'exclusive': True}, 'exclusive-owner'),
                        ({'durable': True, 'auto_delete': True}, 'auto-delete')):
         queue = unique('q')
