@@ -72,6 +72,7 @@ def a_length_of_zero_keeps_nothing_that_nobody_waits_for():
     conn.publish(1, '', queue, 'too many')
     conn.deliver(1, 'too many')
     conn.method(2, 'basic.ack', delivery_tag=tag)
+    conn.fence(2, queue)
     conn.publish(1, '', queue, 'again')
     conn.deliver(2, 'again')
 

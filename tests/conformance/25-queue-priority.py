@@ -165,7 +165,12 @@ def only_the_head_of_all_priorities_expires():
 def a_queue_time_expires_all_priorities():
     conn = connect()
     queue = priority_queue(conn, **{'x-message-ttl': 50})
-    put(conn, queue, 'a5', 'b9', 'c', 'd0', 'e5')
+    conn.rpc(1, 'confirm.select')
+    put(conn, queue, 'a5')
+    conn.expect('basic.ack', 1)
+    put(conn, queue, 'b9', 'c', 'd0', 'e5')
+    while conn.expect('basic.ack', 1).delivery_tag != 5:
+        pass
     conn.counts(1, queue, 0)
 
 
