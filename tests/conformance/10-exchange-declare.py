@@ -24,7 +24,8 @@ def all_types_are_declared_and_deleted():
 
 @case
 def unknown_types_are_503():
-    for kind in ('bogus', 'Direct', 'x-not-there', 'x' * 120):
+    # Some plugins of RabbitMQ make 'Direct' a word that it knows: "invalid" instead of "unknown".
+    for kind in ('bogus', *on(['Direct'], []), 'x-not-there', 'x' * 120):
         hard(connect(), 503, "COMMAND_INVALID - unknown exchange type '%s'" % kind,
              'exchange.declare', exchange=unique('x'), type=kind)
     hard(connect(), 503, "COMMAND_INVALID - invalid exchange type ''", 'exchange.declare',

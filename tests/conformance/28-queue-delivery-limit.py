@@ -91,7 +91,6 @@ def get_counts_too():
             got = conn.rpc(3, 'basic.get', queue=queue)
             equal(got.body, b'x', 'got')
             conn.method(3, 'basic.nack', delivery_tag=got.delivery_tag, requeue=True)
-            conn.fence(3, queue)
             if n == 0:
                 conn.counts(3, queue, 1)
         conn.deliver(2, 'x')

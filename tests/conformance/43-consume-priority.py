@@ -215,7 +215,7 @@ def a_request_and_its_reply():
         assert address.startswith(REPLY_TO + '.'), 'reply_to is %r' % address
         server.publish(1, '', address, 'answer %d' % n, properties(correlation_id=str(n)))
         reply = conn.deliver(2, 'answer %d' % n, consumer_tag='replies', exchange='',
-                             routing_key=address, redelivered=False, delivery_tag=n + 1)
+                             routing_key=address, redelivered=False)
         equal(reply.properties, {'correlation_id': str(n)}, 'properties')
 
 
@@ -241,7 +241,9 @@ def a_mandatory_reply_to_nobody_is_returned():
     conn, server = connect(channels=2), connect()
     address = address_of(conn, server)
     conn.rpc(2, 'channel.close', reply_code=200)
-    for key in (address, REPLY_TO + '.nonsense', REPLY_TO + '.', REPLY_TO + '.a.b'):
+    # RabbitMQ closes the connection by 541 for what it cannot read.
+    for key in [address] + on(ringtail=[REPLY_TO + '.' + bad for bad in ('nonsense', '', 'a.b')],
+                              rabbitmq=[]):
         server.publish(1, '', key, 'answer', mandatory=True)
         equal(server.expect('basic.return', 1).reply_text, 'NO_ROUTE', 'text')
 
