@@ -235,7 +235,8 @@ def odd_header_values_are_routed_too():
     exchange = conn.exchange(1, 'x-consistent-hash', arguments={'hash-header': 'h'})
     queues = bound(conn, exchange, '1', '1')
     values = [None, 5, True, [1], {'a': 1}, 1.5, b'x', Typed('T', 1), Typed('D', (0, 5))]
-    got = flood(conn, exchange, queues, len(values), lambda n: properties(headers={'h': values[n]}))
+    got = flood(conn, exchange, queues, len(values),
+                lambda n: properties(headers={'h': values[n]}))
     equal(sorted(sum(got, [])), list(range(len(values))), 'messages')
 
 

@@ -5,6 +5,7 @@ where there is none. Whatever a script puts through here is deleted at its end (
 """
 import atexit
 import base64
+import html
 import http.client
 import json
 import os
@@ -80,10 +81,12 @@ def delete(*path):
 
 
 def refused(reason, method, *path, body=None, status=400):
-    """The request is answered by 400 and this reason."""
-    got = call(method, *path, body=body)
-    raw.equal(got, (status, {'error': 'bad_request', 'reason': reason}),
-              '%s %s' % (method, '/'.join(path)))
+    """The request is answered by 400 and this reason. RabbitMQ writes < and > as in HTML in some
+    places; that is not asked of others."""
+    code, answer = call(method, *path, body=body)
+    got = answer.get('reason') if isinstance(answer, dict) else answer
+    got = html.unescape(got).strip() if isinstance(got, str) else got
+    raw.equal((code, got), (status, reason), '%s %s %s' % (method, '/'.join(path), body))
 
 
 def vhost():
