@@ -53,8 +53,8 @@ def another_type_is_not_equivalent():
     conn = connect()
     exchange = conn.exchange(1, 'x-random')
     refuse(conn, 406, "PRECONDITION_FAILED - inequivalent arg 'type' for exchange '%s' in vhost '/'"
-           ": received ''x-modulus-hash'' but current is ''x-random''" % exchange, 'exchange.declare',
-           exchange=exchange, type='x-modulus-hash')
+           ": received ''x-modulus-hash'' but current is ''x-random''" % exchange,
+           'exchange.declare', exchange=exchange, type='x-modulus-hash')
 
 
 @case
