@@ -14,7 +14,8 @@ build_packages=(
   libprotobuf-dev protobuf-compiler:protoc
 )
 test_packages=(
-  python3-pika python3-amqp python3-kombu nodejs:node npm:npm amqp-tools clang-format:clang-format
+  python3-pika python3-amqp python3-kombu python3-celery nodejs:node npm:npm amqp-tools
+  clang-format:clang-format
 )
 fuzz_packages=(clang:clang++ libclang-rt-14-dev)
 
