@@ -8,21 +8,19 @@ import base64
 import html
 import http.client
 import json
-import os
 import time
 from urllib.parse import quote, unquote, urlsplit
 
 import raw
 
-ADDRESS = os.environ.get('CONFORMANCE_MANAGEMENT', '')
-_address = urlsplit(ADDRESS)
+_address = urlsplit(raw.MANAGEMENT)
 _put = []  # paths to delete, in the order of their making
 
 
 def managed(function=None, only=None):
     """A case that needs the HTTP API."""
     def mark(f):
-        return raw.case(f, only=only) if ADDRESS else raw.case(
+        return raw.case(f, only=only) if raw.MANAGEMENT else raw.case(
             only=only, lacks='no management address is given')(f)
     return mark(function) if function else mark
 

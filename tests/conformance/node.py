@@ -1,5 +1,6 @@
 """Broker processes of our own: start one on a free port, stop it by its process id."""
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -41,12 +42,12 @@ class Node:
 
     def __init__(self, binary, *flags, port=None, config='', slow=1.0, logs_to=None):
         self.port, self.slow = port or free_port(), slow
-        self.management = ''  # the address of its HTTP API
         self._dir = tempfile.TemporaryDirectory(prefix='ringtail-conformance-')
         # Two, so that letters cross between threads whatever the machine has.
         shards = () if '--shards' in flags else ('--shards', '2')
-        command = [binary, *shards, '--amqp-port', str(self.port), '--data-dir', self._dir.name,
-                   '--bind', '127.0.0.1,::1' if IPV6 else '127.0.0.1', *flags]
+        command = [binary, *shards, '--amqp-port', str(self.port), '--management-port', '0',
+                   '--data-dir', self._dir.name, '--bind',
+                   '127.0.0.1,::1' if IPV6 else '127.0.0.1', *flags]
         if config:
             path = self._dir.name + '/test.conf'
             with open(path, 'w', encoding='utf-8') as out:
@@ -54,6 +55,7 @@ class Node:
             command += ['--config', path]
         self.log_path = logs_to or self._dir.name + '/output'
         with open(self.log_path, 'ab') as log:
+            self._log_begins = log.tell()
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log,
                                             stderr=subprocess.STDOUT)
         self.pid = self.process.pid
@@ -61,6 +63,21 @@ class Node:
     def log(self):
         with open(self.log_path, encoding='utf-8', errors='replace') as log:
             return log.read()
+
+    def management_url(self):
+        """Where its HTTP listener is, as its log says, for it was told to take any free port."""
+        begin, said = time.monotonic(), ''
+        while 'ready' not in said and time.monotonic() - begin < 20 * self.slow:
+            with open(self.log_path, 'rb') as log:
+                log.seek(self._log_begins)
+                said = log.read().decode(errors='replace')
+            try:
+                self.process.wait(0.01)
+                break
+            except subprocess.TimeoutExpired:
+                pass
+        found = re.search(r'HTTP on 127\.0\.0\.1:(\d+)', said)
+        return 'http://guest:guest@127.0.0.1:' + found[1] if found else ''
 
     def wait_accepting(self):
         """Seconds from here to the first accepted connection."""

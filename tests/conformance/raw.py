@@ -8,11 +8,11 @@ stream, each with a deadline. A case is a function marked @case; run_cases() run
 The broker under test comes from the environment (run.py sets it):
   CONFORMANCE_URL     amqp://user:password@host:port, default amqp://guest:guest@127.0.0.1:5672
   CONFORMANCE_BROKER  ringtail (default) or rabbitmq, the referee
+  CONFORMANCE_MANAGEMENT  http://user:password@host:port of its HTTP listener; empty: unknown
   CONFORMANCE_PID     process id of the broker, if run.py started it
   CONFORMANCE_BINARY  the broker's program, for scripts that start nodes of their own
   CONFORMANCE_BUILD   where fetched client libraries lie
   CONFORMANCE_SLOW    factor for every deadline (sanitizers), default 1
-  CONFORMANCE_MANAGEMENT  http://user:password@host:port of its HTTP API (management.py)
 """
 import select
 import os
@@ -26,6 +26,7 @@ from urllib.parse import urlsplit, unquote
 
 URL = os.environ.get('CONFORMANCE_URL', 'amqp://guest:guest@127.0.0.1:5672')
 BROKER = os.environ.get('CONFORMANCE_BROKER', 'ringtail')
+MANAGEMENT = os.environ.get('CONFORMANCE_MANAGEMENT', '')
 PID = int(os.environ.get('CONFORMANCE_PID') or 0)
 BINARY = os.environ.get('CONFORMANCE_BINARY', '')
 SLOW = float(os.environ.get('CONFORMANCE_SLOW', '1'))

@@ -31,12 +31,11 @@ def arguments():
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument('--broker-binary', metavar='FILE')
     which.add_argument('--url', metavar='amqp://USER:PASSWORD@HOST:PORT')
+    parser.add_argument('--management', metavar='http://USER:PASSWORD@HOST:PORT', default='',
+                        help='where the broker that --url names answers HTTP')
     parser.add_argument('--against', choices=['ringtail', 'rabbitmq'], metavar='BROKER',
                         default=os.environ.get('AGAINST') or 'ringtail',
                         help='which broker --url names: ringtail or rabbitmq')
-    parser.add_argument('--management', metavar='http://USER:PASSWORD@HOST:PORT',
-                        default=os.environ.get('CONFORMANCE_MANAGEMENT') or '',
-                        help='the HTTP API of the broker that --url names')
     parser.add_argument('--build-dir', metavar='DIR',
                         default=os.path.join(HERE, '..', '..', 'build'),
                         help='where fetched client libraries are kept')
@@ -76,7 +75,7 @@ def run_script(name, environment, seconds):
         name, time.monotonic() - begin, output)
 
 
-def run_all(options, url, pid, management):
+def run_all(options, url, management, pid):
     environment = dict(os.environ, CONFORMANCE_URL=url, CONFORMANCE_BROKER=options.against,
                        CONFORMANCE_MANAGEMENT=management,
                        CONFORMANCE_PID=str(pid), CONFORMANCE_SLOW=str(options.slow),
@@ -100,7 +99,8 @@ def run_node(options):
     """The node for the whole run; that it lives and ends well are two cases more."""
     with Node(options.broker_binary, slow=options.slow, logs_to=options.log) as node:
         passed, failed, skipped = run_all(
-            options, 'amqp://guest:guest@127.0.0.1:%d' % node.port, node.pid, node.management)
+            options, 'amqp://guest:guest@127.0.0.1:%d' % node.port, node.management_url(),
+            node.pid)
         if node.process.poll() is None:
             print('ok the node outlives all scripts')
             code = node.stop()
@@ -122,7 +122,7 @@ def main():
     begin = time.monotonic()
     try:
         passed, failed, skipped = run_node(options) if options.broker_binary else run_all(
-            options, options.url, 0, options.management)
+            options, options.url, options.management, 0)
     except (AssertionError, OSError) as error:
         print('not ok the node starts: %s' % error)
         passed, failed, skipped = 0, 1, 0
