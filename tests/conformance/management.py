@@ -61,7 +61,13 @@ def put(*path, body=None, keep=False):
     """Creates or changes; what it makes goes at the end of the script."""
     status, answer = call('PUT', *path, body={} if body is None else body)
     assert status in (201, 204), 'PUT %s: %s %s' % ('/'.join(path), status, answer)
-    if not keep and path not in _put:
+    if not keep:
+        swept(path)
+
+
+def swept(path):
+    """This will be deleted at the end of the script, whoever makes it."""
+    if path not in _put:
         _put.append(path)
 
 
