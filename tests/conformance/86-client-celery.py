@@ -122,8 +122,7 @@ def many_tasks():
         # Together: get() for one waits a second although its result may have come before.
         got = ResultSet([task for _, task in sent]).join_native(timeout=PATIENCE + TASKS / 5 * SLOW)
         equal(got, [wanted for wanted, _ in sent], 'results')
-    conn = connect()
-    conn.counts(1, celery_app.MANY, 0, 0)
+        connect().counts(1, celery_app.MANY, 0, 1)
 
 
 def sweep():
