@@ -57,6 +57,7 @@ BrokerShard::BrokerShard(runtime::Shard& shard, const runtime::Config& config, s
                     [done = std::move(done)](const CommandResult&) { done(); });
           },
           dead_letters_),
+      queue_calls_(shard),
       chance_(shard.env().rng().next()),
       tls_handshakes_(shard.env(), config.tls.handshake_timeout_ms, runtime::kTlsHandshakesMax),
       shards_(shards) {

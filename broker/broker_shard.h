@@ -14,6 +14,7 @@
 #include "broker/access_control.h"
 #include "broker/connection_registry.h"
 #include "broker/dead_letters.h"
+#include "broker/queue_calls.h"
 #include "broker/recent_history.h"
 #include "broker/routing/route_table.h"
 #include "broker/runtime/config.h"
@@ -91,6 +92,7 @@ class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
   // For Routable::chance.
   std::uint64_t chance() { return chance_ += 0x9E3779B97F4A7C15ULL; }
   queue::QueueRegistry& queues() { return queues_; }
+  QueueCalls& queue_calls() { return queue_calls_; }
   std::uint16_t shards() const { return shards_; }
   // Before input is taken: above the watermark this shard has the alarm at once, whatever the
   // monitor's next look will find; a fast publisher brings a lot between two looks.
@@ -193,6 +195,7 @@ class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
   RecentHistory recent_history_;
   DeadLetters dead_letters_;
   queue::QueueRegistry queues_;
+  QueueCalls queue_calls_;
   std::uint64_t chance_;
   bool memory_alarm_ = false;
   bool shutting_down_ = false;

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -30,6 +31,8 @@
 #include "queue/message.h"
 
 namespace ringtail::broker {
+
+struct Declarer;
 
 class Channel final : public runtime::Actor {
  public:
@@ -219,12 +222,13 @@ class Channel final : public runtime::Actor {
   void look_at_acks();
 
   // --- channel_declare.cc ---
+  Declarer declarer() const;
+  // What a check of declarations.h found is told to the client. True: there was something.
+  bool refused(std::optional<amqp::AmqpError> refusal);
   void exchange_declare(const amqp::ExchangeDeclare& method);
+  void exchange_declare_passive(const std::string& name, bool no_wait);
   void exchange_declared(const cluster::metadata::CommandResult& result,
                          const cluster::metadata::ExchangeRecord& wanted, bool no_wait);
-  bool check_new_exchange(const cluster::metadata::ExchangeRecord& wanted);
-  bool check_exchange(const cluster::metadata::ExchangeRecord& current,
-                      const cluster::metadata::ExchangeRecord& wanted);
   void exchange_delete(const amqp::ExchangeDelete& method);
   void queue_declare(const amqp::QueueDeclare& method);
   void queue_declare_passive(const std::string& name, bool no_wait);
@@ -233,12 +237,7 @@ class Channel final : public runtime::Actor {
                     std::shared_ptr<const cluster::metadata::QueueRecord> wanted, bool no_wait);
   void queue_declared(const std::string& name, std::uint64_t messages, std::uint64_t consumers,
                       bool no_wait);
-  bool check_queue(const cluster::metadata::QueueRecord& current,
-                   const cluster::metadata::QueueRecord& wanted);
   bool check_exclusive(const cluster::metadata::QueueRecord& record);
-  bool check_new_queue(cluster::metadata::QueueRecord& wanted);
-  bool check_queue_limits(const std::string& name);
-  bool check_dead_letter_exchange(const cluster::metadata::QueueRecord& wanted);
   void queue_purge(const amqp::QueuePurge& method);
   void queue_delete(const amqp::QueueDelete& method);
 
@@ -247,9 +246,6 @@ class Channel final : public runtime::Actor {
   void exchange_unbind(const amqp::ExchangeUnbind& method);
   void queue_bind(const amqp::QueueBind& method);
   void queue_unbind(const amqp::QueueUnbind& method);
-  bool may_bind(const cluster::metadata::BindingRecord& record);
-  bool check_binding(const cluster::metadata::BindingRecord& record,
-                     std::span<const std::uint8_t> arguments);
   std::string binding_key(std::string_view queue, std::string_view key) const;
   void bind(cluster::metadata::BindingRecord record, bool unbind, std::function<void()> done);
 

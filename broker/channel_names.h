@@ -1,4 +1,4 @@
-// What channel_declare.cc and channel_bind.cc do alike with names and argument tables.
+// What all who declare and bind do alike with names and argument tables.
 #pragma once
 
 #include <span>

@@ -96,11 +96,20 @@ Status Listener::open_one(const std::string& address, std::uint16_t port, bool t
   log(LogLevel::kInfo, "listener", "{} on {}", tls ? "AMQP over TLS" : "AMQP",
       listener.value()->local_name());
   listeners_.push_back(std::move(listener).value());
+  protocols_.emplace_back(tls ? "amqp/ssl" : "amqp");
   return {};
 }
 
 std::uint16_t Listener::first_port() const {
   return listeners_.empty() ? 0 : listeners_.front()->port();
+}
+
+std::vector<Listener::Open> Listener::listening() const {
+  std::vector<Open> open;
+  for (std::size_t i = 0; i < listeners_.size(); ++i) {
+    open.push_back({protocols_[i], listeners_[i]->local_name()});
+  }
+  return open;
 }
 
 void Listener::accepted(std::unique_ptr<runtime::AcceptedSocket> socket, bool tls) {

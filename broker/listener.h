@@ -36,6 +36,11 @@ class Listener {
 
   // The port of the first listener: what port 0 became.
   std::uint16_t first_port() const;
+  struct Open {
+    std::string protocol;  // "amqp", "amqp/ssl"
+    std::string name;      // "127.0.0.1:5672"
+  };
+  std::vector<Open> listening() const;
 
   // Looks now whether the certificate's files have changed, and says so in any case.
   void reload_certificate();
@@ -56,6 +61,7 @@ class Listener {
   BrokerShard& broker_shard_;
   std::vector<std::uint32_t> connections_;  // by shard
   std::vector<std::unique_ptr<runtime::Listener>> listeners_;
+  std::vector<std::string> protocols_;   // of each
   runtime::TlsFiles certificate_files_;  // the last that were tried
   std::string certificate_trouble_;      // the last that was logged; empty: none
   std::unique_ptr<runtime::Timer> certificate_timer_;

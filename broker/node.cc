@@ -3,6 +3,8 @@
 #include <cstdlib>
 
 #include "broker/channel.h"
+#include "broker/connection_info.h"
+#include "broker/http/limits.h"
 #include "broker/runtime/log.h"
 
 namespace ringtail::broker {
@@ -23,7 +25,15 @@ Node::Node(runtime::Config config)
     : config_(std::move(config)),
       shard_count_(static_cast<std::uint16_t>(config_.shards)),
       mailboxes_(shard_count_),
-      per_shard_(shard_count_) {
+      per_shard_(shard_count_),
+      gateway_(
+          shard_count_,
+          [this](ShardId shard, http::ShardGateway::ShardCall call) {
+            shards_[shard.value].call([this, shard, call = std::move(call)](Shard&) {
+              call(*per_shard_[shard.value].broker_shard);
+            });
+          },
+          http::kGatewayTimeoutMs) {
   for (std::uint16_t i = 0; i < shard_count_; ++i) {
     PerShard& mine = per_shard_[i];
     const bool first = i == 0;
@@ -63,6 +73,7 @@ Status Node::start() {
     memory_monitor_ = std::make_unique<MemoryMonitor>(*per_shard_[0].broker_shard, shard_count_);
     status = listener_->open();
   });
+  if (status.ok() && config_.management_enabled) status = start_http();
   if (!status.ok()) stop();
   return status;
 }
@@ -93,7 +104,23 @@ Status Node::boot() {
   return result;
 }
 
+Status Node::start_http() {
+  http::NodeFacts facts;
+  facts.config = &config_;
+  facts.cluster_name = config_.cluster_name.empty() ? config_.node_name : config_.cluster_name;
+  shards_[0].call_and_wait([&](Shard& shard) {
+    facts.started_ms = shard.env().clock().wall_ms();
+    for (Listener::Open& open : listener_->listening()) {
+      HostPort where = split_host_port(open.name);
+      facts.listeners.push_back({std::move(open.protocol), std::move(where.host), where.port});
+    }
+  });
+  http_server_ = std::make_unique<http::HttpServer>(gateway_, config_);
+  return http_server_->start(std::move(facts));
+}
+
 void Node::shut_down(std::function<void()> done) {
+  if (http_server_ != nullptr) http_server_->stop();
   shards_[0].call([this, done = std::move(done)](Shard& shard) {
     listener_.reset();
     per_shard_[0].broker_shard->set_shut_down_done(done);
@@ -107,6 +134,7 @@ void Node::shut_down(std::function<void()> done) {
 void Node::stop() {
   if (!running_) return;
   running_ = false;
+  http_server_.reset();
   if (booted_) {
     shards_[0].call_and_await([this](Shard&, std::function<void()> done) {
       per_shard_[0].broker_shard->metadata().close(std::move(done));

@@ -7,6 +7,8 @@
 
 #include "broker/boot.h"
 #include "broker/broker_shard.h"
+#include "broker/http/server.h"
+#include "broker/http/shard_gateway.h"
 #include "broker/listener.h"
 #include "broker/memory_monitor.h"
 #include "broker/runtime/config.h"
@@ -23,13 +25,14 @@ class Node {
   ~Node();
 
   // Starts the shards, brings the metadata from the data directory (boot.h), then opens the
-  // listeners. On failure nothing is left running. Later the process ends, with exit code 74, when
-  // the disk does not keep the metadata any more.
+  // listeners, HTTP's last. On failure nothing is left running. Later the process ends, with exit
+  // code 74, when the disk does not keep the metadata any more.
   runtime::Status start();
   // Looks whether the certificate files of TLS have changed. From any thread, while it runs.
   void reload_certificate();
-  // Closes the listeners, says connection.close 320 to every client and waits for them, not longer
-  // than kShutDownTimeoutMs; then runs `done` (on shard 0's thread). From any thread.
+  // Stops the HTTP server, closes the listeners, says connection.close 320 to every client and
+  // waits for them, not longer than kShutDownTimeoutMs; then runs `done` (on shard 0's thread).
+  // From any thread.
   void shut_down(std::function<void()> done);
   // Ends the shards and waits for their threads.
   void stop();
@@ -50,8 +53,13 @@ class Node {
   std::unique_ptr<Boot> boot_;
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<MemoryMonitor> memory_monitor_;
+  // Used on the main thread, and by the server's own.
+  http::ShardGateway gateway_;
+  std::unique_ptr<http::HttpServer> http_server_;
   bool running_ = false;
   bool booted_ = false;  // the metadata was opened, or tried to: it has to be closed
+
+  runtime::Status start_http();
 };
 
 }  // namespace ringtail::broker

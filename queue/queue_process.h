@@ -69,6 +69,7 @@ class QueueProcess final : public runtime::Actor, private runtime::TurnTask {
   QueueProcess& operator=(const QueueProcess&) = delete;
 
   const cluster::metadata::QueueRecord& record() const { return *record_; }
+  std::shared_ptr<const cluster::metadata::QueueRecord> shared_record() const { return record_; }
   // The metadata has another record of this queue: acts by its options from here on.
   void changed(std::shared_ptr<const cluster::metadata::QueueRecord> record);
   void receive(runtime::LetterPtr letter) noexcept override;

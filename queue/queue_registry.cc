@@ -83,6 +83,17 @@ QueueProcess* QueueRegistry::find(Qid qid) {
   return at == queues_.end() ? nullptr : at->second.get();
 }
 
+Qid QueueRegistry::visit_some(Qid after, std::size_t limit,
+                              const std::function<void(QueueProcess&)>& visit) {
+  auto at = queues_.upper_bound(after);
+  Qid last{0};
+  for (; at != queues_.end() && limit > 0; ++at, --limit) {
+    visit(*at->second);
+    last = at->first;
+  }
+  return at == queues_.end() ? Qid{0} : last;
+}
+
 void QueueRegistry::receive(runtime::LetterPtr letter) noexcept {
   const Qid qid = static_cast<const QueueLetter&>(*letter).qid;
   const runtime::Address queue{shard_.node(), shard_.id(), runtime::ActorId{qid.value}};

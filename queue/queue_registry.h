@@ -2,8 +2,10 @@
 // lives here, ends it when the queue is removed, and answers letters to queues that are gone.
 #pragma once
 
+#include <cstddef>
+#include <functional>
+#include <map>
 #include <memory>
-#include <unordered_map>
 
 #include "broker/runtime/letter.h"
 #include "broker/runtime/shard.h"
@@ -27,6 +29,9 @@ class QueueRegistry : public runtime::Actor, public cluster::metadata::Observer 
 
   QueueProcess* find(Qid qid);
   std::size_t size() const { return queues_.size(); }
+  // For listings, which must not hold the shard for long: visits up to `limit` queues behind
+  // `after` in the order of their qids; the last one visited, or Qid{0} when there is no more.
+  Qid visit_some(Qid after, std::size_t limit, const std::function<void(QueueProcess&)>& visit);
 
   void receive(runtime::LetterPtr letter) noexcept override;
   void queue_added(const std::shared_ptr<const cluster::metadata::QueueRecord>& record) override;
@@ -38,7 +43,7 @@ class QueueRegistry : public runtime::Actor, public cluster::metadata::Observer 
   Removals removals_;
   Discard discard_;
   DeadLetterSink& dead_letters_;
-  std::unordered_map<Qid, std::unique_ptr<QueueProcess>> queues_;
+  std::map<Qid, std::unique_ptr<QueueProcess>> queues_;
 };
 
 }  // namespace ringtail::queue

@@ -29,6 +29,23 @@ constexpr Predeclared kPredeclared[] = {
 // Qids stay below the ids of well-known actors (service.h) and of invented ones (ids.h).
 constexpr std::uint64_t kQidLimit = 1ULL << 62;
 
+template <typename List>
+std::size_t visit_some(const List& bindings, std::size_t skip, std::size_t limit,
+                       const std::function<void(const BindingRecord&)>& visit) {
+  std::size_t visited = 0;
+  for (const Binding& binding : bindings) {
+    if (skip > 0) {
+      --skip;
+    } else if (visited == limit) {
+      break;
+    } else {
+      visit(record_of(binding));
+      ++visited;
+    }
+  }
+  return visited;
+}
+
 }  // namespace
 
 Store::Store(std::uint16_t shards)
@@ -165,6 +182,29 @@ void Store::for_each_binding(std::string_view vhost,
   for (const ExchangeEntry* entry : exchanges) {
     for (const Binding& binding : entry->bindings_from) visit(record_of(binding));
   }
+}
+
+std::size_t Store::visit_bindings_from(
+    std::string_view vhost, std::string_view source, std::size_t skip, std::size_t limit,
+    const std::function<void(const BindingRecord&)>& visit) const {
+  const Vhost* where = state_->vhost(vhost);
+  const ExchangeEntry* entry = where == nullptr ? nullptr : find_entry(where->exchanges, source);
+  return entry == nullptr ? 0 : visit_some(entry->bindings_from, skip, limit, visit);
+}
+
+std::size_t Store::visit_bindings_to(std::string_view vhost, DestinationKind kind,
+                                     std::string_view destination, std::size_t skip,
+                                     std::size_t limit,
+                                     const std::function<void(const BindingRecord&)>& visit) const {
+  const Vhost* where = state_->vhost(vhost);
+  if (where == nullptr) return 0;
+  const Endpoint* entry = nullptr;
+  if (kind == DestinationKind::kQueue) {
+    entry = find_entry(where->queues, destination);
+  } else {
+    entry = find_entry(where->exchanges, destination);
+  }
+  return entry == nullptr ? 0 : visit_some(entry->bindings_to, skip, limit, visit);
 }
 
 std::size_t Store::queue_count(std::string_view vhost) const {

@@ -88,6 +88,12 @@ class Store final : public View {
       const std::function<void(const std::shared_ptr<const QueueRecord>&)>& visit) const override;
   void for_each_binding(std::string_view vhost,
                         const std::function<void(const BindingRecord&)>& visit) const override;
+  std::size_t visit_bindings_from(
+      std::string_view vhost, std::string_view source, std::size_t skip, std::size_t limit,
+      const std::function<void(const BindingRecord&)>& visit) const override;
+  std::size_t visit_bindings_to(
+      std::string_view vhost, DestinationKind kind, std::string_view destination, std::size_t skip,
+      std::size_t limit, const std::function<void(const BindingRecord&)>& visit) const override;
   std::size_t queue_count(std::string_view vhost) const override;
   void add_observer(Observer& observer) override;
 

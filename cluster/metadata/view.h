@@ -77,6 +77,14 @@ class View {
   // The implied bindings of the default exchange are not among them.
   virtual void for_each_binding(std::string_view vhost,
                                 const std::function<void(const BindingRecord&)>& visit) const = 0;
+  // Of one exchange as the source, or of one destination, by age: passes over `skip` of them and
+  // visits up to `limit`; how many it visited. For lists that are read in portions.
+  virtual std::size_t visit_bindings_from(
+      std::string_view vhost, std::string_view source, std::size_t skip, std::size_t limit,
+      const std::function<void(const BindingRecord&)>& visit) const = 0;
+  virtual std::size_t visit_bindings_to(
+      std::string_view vhost, DestinationKind kind, std::string_view destination, std::size_t skip,
+      std::size_t limit, const std::function<void(const BindingRecord&)>& visit) const = 0;
   virtual std::size_t queue_count(std::string_view vhost) const = 0;
   // Tells the observer the present state first: exchanges and queues in the order of their
   // creation, then bindings. It must live as long as the replica applies changes.

@@ -1,0 +1,35 @@
+// What the HTTP server allows its clients, each with its reason.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ringtail::broker::http {
+
+// Threads that work on requests. They mostly wait for shards, and what they compute shall leave the
+// cores to them.
+inline constexpr std::size_t kThreads = 8;
+// Accepted connections that wait for a thread; the kernel's backlog holds those behind them.
+inline constexpr std::size_t kWaitingConnections = 128;
+inline constexpr int kBacklog = 128;
+// The line and headers of a request, and its body (definitions of a large broker), as RabbitMQ's
+// max_body_size.
+inline constexpr std::size_t kHeadMax = 64 * 1024;
+inline constexpr std::size_t kBodyMax = 20'000'000;
+// How long the head of a request may take (less while others wait for its thread), its body, and
+// the answer.
+inline constexpr int kHeadTimeoutMs = 5000;
+inline constexpr int kHeadWhileOthersWaitMs = 1000;
+inline constexpr int kBodyTimeoutMs = 60000;
+inline constexpr int kAnswerTimeoutMs = 60000;
+// An idle connection is kept so long; only so long while others wait for its thread.
+inline constexpr int kIdleTimeoutMs = 30000;
+inline constexpr int kIdleWhileOthersWaitMs = 200;
+// Requests on one connection.
+inline constexpr int kRequestsPerConnection = 10000;
+// How long a shard may take to answer.
+inline constexpr std::uint64_t kGatewayTimeoutMs = 10000;
+// Queues, bindings or connections that are read in one go on a shard: a few hundred microseconds.
+inline constexpr std::size_t kPortion = 2000;
+
+}  // namespace ringtail::broker::http

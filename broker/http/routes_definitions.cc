@@ -1,0 +1,94 @@
+// Export and import of definitions.
+#include "broker/definitions.h"
+#include "broker/http/listing.h"
+#include "broker/http/login.h"
+#include "broker/http/router.h"
+#include "broker/http/routes.h"
+#include "broker/http/versions.h"
+#include "broker/runtime/log.h"
+#include "broker/runtime/version.h"
+
+namespace ringtail::broker::http {
+
+using cluster::metadata::View;
+
+namespace {
+
+ExportNames names_of(Call& call) {
+  return {kRabbitVersion, call.config().product, std::string(runtime::kVersion)};
+}
+
+Response exported(Call& call, const OrderedJson& json) {
+  Response response;
+  response.body = json_text(json);
+  if (const std::string_view name = call.request().parameter("download"); !name.empty()) {
+    response.headers.emplace_back("Content-Disposition",
+                                  "attachment; filename=\"" + percent_encode(name) + "\"");
+  }
+  return response;
+}
+
+Response export_all(Call& call) {
+  OrderedJson json;
+  call.read([&](const View& view) { json = export_definitions(view, names_of(call)); });
+  return exported(call, json);
+}
+
+Response export_vhost(Call& call) {
+  bool exists = false;
+  OrderedJson json;
+  call.read([&](const View& view) {
+    exists = view.has_vhost(call.part(0));
+    if (exists) json = export_definitions_of(view, call.part(0), names_of(call));
+  });
+  return exists ? exported(call, json) : not_found();
+}
+
+// One object that cannot be honoured does not stop the others: it is named in the log and in a
+// header, whose value a client may show.
+Response import_into(Call& call, const std::string& vhost) {
+  ImportOptions options;
+  options.vhost = vhost;
+  options.hash_password = [](std::string_view password) { return hash_new_password(password); };
+  auto imported = import_definitions(call.request().body, options);
+  if (!imported.ok()) return bad_request(imported.status().text());
+  std::vector<std::string> problems = std::move(imported.value().problems);
+  for (auto& command : imported.value().commands) {
+    const std::string subject = subject_of(command);
+    const auto result = call.propose(std::move(command));
+    if (call.failed()) break;
+    if (const std::string problem = problem_of(result.outcome); !problem.empty()) {
+      problems.push_back(subject + ": " + problem);
+    }
+  }
+  for (const std::string& problem : problems) {
+    runtime::log(runtime::LogLevel::kWarning, "definitions", "{}", problem);
+  }
+  Response response = no_content();
+  if (!problems.empty()) {
+    response.headers.emplace_back("X-Import-Problems", std::to_string(problems.size()));
+  }
+  return response;
+}
+
+Response import_all(Call& call) { return import_into(call, ""); }
+
+Response import_vhost(Call& call) {
+  bool exists = false;
+  call.read([&](const View& view) { exists = view.has_vhost(call.part(0)); });
+  return exists ? import_into(call, call.part(0)) : not_found();
+}
+
+}  // namespace
+
+void add_definition_routes(Router& router) {
+  constexpr Access kAdmin = Access::kAdministrator;
+  for (const char* path : {"/api/definitions", "/api/all-configuration"}) {
+    router.add({"GET", path, kAdmin, export_all});
+    router.add({"POST", path, kAdmin, import_all});
+  }
+  router.add({"GET", "/api/definitions/*", kAdmin, export_vhost});
+  router.add({"POST", "/api/definitions/*", kAdmin, import_vhost});
+}
+
+}  // namespace ringtail::broker::http

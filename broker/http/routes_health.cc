@@ -1,0 +1,145 @@
+// Health checks, for load balancers, probes and monitoring.
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "broker/broker_shard.h"
+#include "broker/http/declaring.h"
+#include "broker/http/listing.h"
+#include "broker/http/router.h"
+#include "broker/http/routes.h"
+
+namespace ringtail::broker::http {
+
+using cluster::metadata::QueueRecord;
+using cluster::metadata::View;
+
+namespace {
+
+Response ok(Json also = Json::object()) {
+  also["status"] = "ok";
+  return json_response(also);
+}
+
+Response unhealthy(const char* reason, Json also) {
+  also["status"] = "failed";
+  also["reason"] = reason;
+  return json_response(also, 503);
+}
+
+Response alarms(Call& call) {
+  bool memory = false;
+  call.on_every_shard([&](BrokerShard& shard) { memory = memory || shard.memory_alarm(); });
+  if (!memory) return ok();
+  Json list = Json::array();
+  list.push_back({{"node", call.config().node_name}, {"resource", "memory"}});
+  const bool local = call.request().segments.back() == "local-alarms";
+  return unhealthy(local ? "There are alarms in effect on the node"
+                         : "There are alarms in effect in the cluster",
+                   {{"alarms", list}});
+}
+
+// A vhost that exists runs; that a shard answers shows that the node does.
+Response virtual_hosts(Call& call) {
+  call.on_every_shard([](BrokerShard&) {});
+  return ok();
+}
+
+Response port_listener(Call& call) {
+  const std::string& text = call.part(0);
+  std::uint16_t port = 0;
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, port);
+  if (error != std::errc() || at != end || text.empty()) return bad_request("Invalid port");
+  Json ports = Json::array();
+  for (const ListenerFact& listener : call.facts().listeners) {
+    if (listener.port == port) return ok({{"port", port}});
+    if (std::find(ports.begin(), ports.end(), Json(listener.port)) == ports.end()) {
+      ports.push_back(listener.port);
+    }
+  }
+  return unhealthy("No active listener", {{"missing", port}, {"ports", ports}});
+}
+
+std::string plain_protocol(const std::string& name) {
+  for (const char* alias : {"amqp091", "amqp0.9.1", "amqp0-9-1", "amqp10", "amqp1.0", "amqp1-0"}) {
+    if (name == alias) return "amqp";
+  }
+  if (name == "amqps") return "amqp/ssl";
+  return name == "http/management" ? "http" : name;
+}
+
+Response protocol_listener(Call& call) {
+  const std::string protocol = plain_protocol(call.part(0));
+  Json protocols = Json::array();
+  for (const ListenerFact& listener : call.facts().listeners) {
+    if (listener.protocol == protocol) return ok({{"protocol", protocol}});
+    if (std::find(protocols.begin(), protocols.end(), Json(listener.protocol)) == protocols.end()) {
+      protocols.push_back(listener.protocol);
+    }
+  }
+  return unhealthy("No active listener", {{"missing", call.part(0)}, {"protocols", protocols}});
+}
+
+// Of listeners with certificates; they are looked after when they are loaded.
+Response certificate_expiration(Call& call) {
+  constexpr std::array<std::string_view, 4> kUnits = {"days", "weeks", "months", "years"};
+  const std::string& within = call.part(0);
+  const bool number = !within.empty() && std::all_of(within.begin(), within.end(),
+                                                     [](char c) { return c >= '0' && c <= '9'; });
+  if (!number) return bad_request("Invalid expiration period: must be a number of time units");
+  if (std::find(kUnits.begin(), kUnits.end(), call.part(1)) == kUnits.end()) {
+    return bad_request("Time unit not recognised. Supported units: days, weeks, months, years.");
+  }
+  return ok();
+}
+
+Response single_node(Call&) { return ok({{"reason", "single node cluster"}}); }
+
+// A queue is declared and forgotten: metadata and queues of this vhost work.
+Response aliveness(Call& call) {
+  QueueRecord wanted;
+  wanted.vhost = call.part(0);
+  wanted.name = "aliveness-test";
+  const auto refused = refusal_of(call, wanted.vhost,
+                                  [&](const Declarer& who) { return refuse_queue(who, wanted); });
+  if (refused) return *refused;
+  const auto result = call.propose(cluster::metadata::DeclareQueue{wanted, runtime::ShardId{0}});
+  if (result.queue == nullptr) return unhealthy("the queue was not declared", Json::object());
+  // To see that the queue answers.
+  const QueueAnswer answer = call.ask_queue(*result.queue, QueueQuestion{});
+  if (answer.answer != queue::Answer::kOk) {
+    return unhealthy("the queue did not answer", Json::object());
+  }
+  return ok();
+}
+
+Response legacy_node(Call& call) {
+  if (call.request().segments.size() > 3 && call.part(0) != call.config().node_name) {
+    return not_found();
+  }
+  bool memory = false;
+  call.on_every_shard([&](BrokerShard& shard) { memory = memory || shard.memory_alarm(); });
+  if (!memory) return ok();
+  return json_response({{"status", "failed"}, {"reason", "resource alarm(s) in effect:[memory]"}});
+}
+
+}  // namespace
+
+void add_health_routes(Router& router) {
+  constexpr Access kAny = Access::kManagement;
+  router.add({"GET", "/api/health/checks/alarms", kAny, alarms});
+  router.add({"GET", "/api/health/checks/local-alarms", kAny, alarms});
+  router.add({"GET", "/api/health/checks/virtual-hosts", kAny, virtual_hosts});
+  router.add({"GET", "/api/health/checks/port-listener/*", kAny, port_listener});
+  router.add({"GET", "/api/health/checks/protocol-listener/*", kAny, protocol_listener});
+  router.add(
+      {"GET", "/api/health/checks/certificate-expiration/*/*", kAny, certificate_expiration});
+  router.add({"GET", "/api/health/checks/node-is-mirror-sync-critical", kAny, single_node});
+  router.add({"GET", "/api/health/checks/node-is-quorum-critical", kAny, single_node});
+  router.add({"GET", "/api/aliveness-test/*", Access::kVhost, aliveness});
+  router.add({"GET", "/api/healthchecks/node", kAny, legacy_node});
+  router.add({"GET", "/api/healthchecks/node/*", kAny, legacy_node});
+}
+
+}  // namespace ringtail::broker::http

@@ -1,0 +1,48 @@
+// Questions to queues on behalf of nobody's channel: purge and delete over HTTP.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <unordered_map>
+
+#include "broker/runtime/letter.h"
+#include "broker/runtime/shard.h"
+#include "cluster/metadata/records.h"
+#include "queue/letters.h"
+
+namespace ringtail::broker {
+
+struct QueueQuestion {
+  enum class What : std::uint8_t { kPurge, kDelete } what = What::kPurge;
+  bool if_unused = false;  // of kDelete
+  bool if_empty = false;
+};
+
+struct QueueAnswer {
+  queue::Answer answer = queue::Answer::kNotFound;
+  std::uint64_t messages = 0;
+};
+
+// Owned by the BrokerShard, on its shard; an actor, which queues of any shard answer.
+class QueueCalls final : public runtime::Actor {
+ public:
+  using Done = std::function<void(const QueueAnswer&)>;
+
+  explicit QueueCalls(runtime::Shard& shard);
+  ~QueueCalls() override;
+
+  // `done` runs on this shard when the answer has come; a queue that is gone has one, too.
+  void ask(const cluster::metadata::QueueRecord& queue, const QueueQuestion& question, Done done);
+
+  void receive(runtime::LetterPtr letter) noexcept override;
+
+ private:
+  void answered(queue::RequestId request, const QueueAnswer& answer);
+
+  runtime::Shard& shard_;
+  const runtime::Address address_;
+  queue::RequestId next_request_ = 1;
+  std::unordered_map<queue::RequestId, Done> waiting_;
+};
+
+}  // namespace ringtail::broker
