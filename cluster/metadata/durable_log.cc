@@ -44,6 +44,7 @@ DurableLog::DurableLog(runtime::Env& env, Store& store, std::string data_dir, Ca
       store_(store),
       data_dir_(std::move(data_dir)),
       directory_(data_dir_ + "/metadata"),
+      unfinished_log_(directory_ + "/" + kUnfinishedLog),
       callbacks_(std::move(callbacks)) {
   write_.done = [this](const Status& status) { write_status_ = status; };
   sync_.done = [this](const Status& status) {
@@ -85,7 +86,6 @@ void DurableLog::opened(Result<ReadLogs> read) {
   if (!read.ok()) return open_failed(read.status());
   ReadLogs& found = read.value();
   for (const std::string& path : found.leftovers) {
-    // A log without a header may have the number of the next.
     if (const Status removed = disk_.remove(path); !removed.ok()) return open_failed(removed);
   }
   header_.number = found.last_log;
@@ -96,7 +96,7 @@ void DurableLog::opened(Result<ReadLogs> read) {
   first_log_ = std::max<std::uint64_t>(1, found.snapshot);
   logs_bytes_ = found.log_bytes;
   saved_ = std::move(found.state);
-  begin_log([this](const Status& status) {
+  begin_log(found.last_changes, [this](const Status& status) {
     if (!status.ok()) return open_failed(status);
     reader_.reset();
     log(LogLevel::kInfo, "metadata",
@@ -114,18 +114,21 @@ void DurableLog::open_failed(const Status& status) {
   done(status);
 }
 
-void DurableLog::begin_log(std::function<void(const Status&)> done) {
+void DurableLog::begin_log(const std::string& changes, std::function<void(const Status&)> done) {
   begun_ = std::move(done);
   next_header_ = header_;
   next_header_.number = header_.number + 1;
   next_header_.previous_end = size_;
   next_header_.salt = env_.rng().next();
   writing_ = true;
-  const std::string path = log_path(directory_, LogFileKind::kLog, next_header_.number);
-  auto file = disk_.open(path, runtime::OpenMode::kCreateNew);
+  auto file = disk_.open(unfinished_log_, runtime::OpenMode::kCreateNew);
   if (!file.ok()) return header_synced(file.status());
   next_file_ = std::move(file).value();
   buffer_ = encode_header(next_header_);
+  next_index_ = 0;
+  if (!changes.empty()) {
+    append_record(buffer_, next_header_, ++next_index_, LogRecordType::kChanges, changes);
+  }
   write_buffer(*next_file_);
 }
 
@@ -147,13 +150,17 @@ void DurableLog::synced(const Status& status) {
 void DurableLog::header_synced(const Status& header_status) {
   writing_ = false;
   Status status = header_status;
-  if (status.ok()) status = disk_.sync_directory(directory_);
+  if (status.ok()) {
+    const std::string path = log_path(directory_, LogFileKind::kLog, next_header_.number);
+    status = disk_.rename(unfinished_log_, path);
+    if (status.ok()) status = disk_.sync_directory(directory_);
+  }
   if (status.ok()) {
     file_ = std::move(next_file_);
     header_ = next_header_;
-    index_ = 0;
-    size_ = kLogHeaderSize;
-    logs_bytes_ += kLogHeaderSize;
+    index_ = next_index_;
+    size_ = buffer_.size();
+    logs_bytes_ += buffer_.size();
     buffer_.clear();
   } else {
     next_file_.reset();
@@ -229,14 +236,14 @@ bool DurableLog::outgrown() const {
 
 // What is appended from here on goes into the new log; the snapshot begins after it.
 void DurableLog::begin_snapshot() {
-  begin_log([this](const Status& status) { new_log_begun(status); });
+  begin_log({}, [this](const Status& status) { new_log_begun(status); });
 }
 
 void DurableLog::new_log_begun(const Status& status) {
   if (!status.ok()) {
     // The new log says where this one ends: this one may go on only when the new one is gone.
-    const std::string path = log_path(directory_, LogFileKind::kLog, next_header_.number);
-    Status removed = disk_.remove(path);
+    (void)disk_.remove(unfinished_log_);
+    Status removed = disk_.remove(log_path(directory_, LogFileKind::kLog, next_header_.number));
     if (removed.code() == Code::kNotFound) removed = {};
     if (removed.ok()) removed = disk_.sync_directory(directory_);
     if (!removed.ok()) {

@@ -49,8 +49,9 @@ class DurableLog final : public Journal {
   runtime::Status prepare_directory();
   void opened(runtime::Result<ReadLogs> read);
   void open_failed(const runtime::Status& status);
-  // Makes the file of log number_ + 1, with its header on the disk when `done` runs.
-  void begin_log(std::function<void(const runtime::Status&)> done);
+  // Makes the next log; its header, and `changes` as its first record, are on the disk when `done`
+  // runs.
+  void begin_log(const std::string& changes, std::function<void(const runtime::Status&)> done);
   // Appends the buffer and syncs; synced() follows.
   void write_buffer(runtime::File& file);
   void synced(const runtime::Status& status);
@@ -70,6 +71,7 @@ class DurableLog final : public Journal {
   Store& store_;
   const std::string data_dir_;
   const std::string directory_;
+  const std::string unfinished_log_;
   const Callbacks callbacks_;
   std::unique_ptr<runtime::FileLock> lock_;
   std::unique_ptr<LogReader> reader_;
@@ -96,6 +98,7 @@ class DurableLog final : public Journal {
   // The log that is begun.
   std::unique_ptr<runtime::File> next_file_;
   LogHeader next_header_;
+  std::uint64_t next_index_ = 0;
   std::function<void(const runtime::Status&)> begun_;
 
   std::unique_ptr<SnapshotWriter> snapshot_;

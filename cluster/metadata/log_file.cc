@@ -4,6 +4,7 @@
 #include <zlib.h>
 
 #include <limits>
+#include <utility>
 
 #include "broker/runtime/check.h"
 
@@ -121,38 +122,29 @@ void append_record(std::string& out, const LogHeader& header, std::uint64_t inde
   out += payload;
 }
 
-Result<LogScan> scan_header(std::string_view content, LogFileKind kind, bool last,
-                            const std::string& name) {
-  LogScan scan;
-  const bool may_be_torn = last && content.size() <= kLogHeaderSize;
-  const std::string_view magic = magic_of(kind);
-  const bool whole = content.size() >= kLogHeaderSize;
-  if (whole && content.substr(0, kMagicSize) == magic) {
-    const auto version = get<std::uint32_t>(content, 8);
-    const bool intact = get<std::uint32_t>(content, kLogHeaderSize - 4) ==
-                        checksum(0, content.substr(0, kLogHeaderSize - 4));
-    if (intact && version != kLogVersion) {
-      return Status(Code::kCorrupt, fmt::format("{} has format version {}; this node reads {}",
-                                                name, version, kLogVersion));
-    }
-    if (intact) {
-      scan.header = {kind, get<std::uint64_t>(content, 12), get<std::uint64_t>(content, 20),
-                     get<std::uint64_t>(content, 28), get<std::uint64_t>(content, 36)};
-      scan.end = kLogHeaderSize;
-      return scan;
-    }
+Result<LogScan> scan_header(std::string_view content, LogFileKind kind, const std::string& name) {
+  if (content.size() < kLogHeaderSize || content.substr(0, kMagicSize) != magic_of(kind) ||
+      get<std::uint32_t>(content, kLogHeaderSize - 4) !=
+          checksum(0, content.substr(0, kLogHeaderSize - 4))) {
+    return damaged(name, 0, "it does not begin with a whole header");
   }
-  if (!may_be_torn) return damaged(name, 0, "it does not begin with a whole header");
-  scan.headless = true;
-  scan.torn = content.size();
+  const auto version = get<std::uint32_t>(content, kMagicSize);
+  if (version != kLogVersion) {
+    return Status(Code::kCorrupt, fmt::format("{} has format version {}; this node reads {}", name,
+                                              version, kLogVersion));
+  }
+  LogScan scan;
+  scan.header = {kind, get<std::uint64_t>(content, 12), get<std::uint64_t>(content, 20),
+                 get<std::uint64_t>(content, 28), get<std::uint64_t>(content, 36)};
+  scan.end = kLogHeaderSize;
   return scan;
 }
 
 Result<LogScan> scan_log(std::string_view content, LogFileKind kind,
                          std::optional<std::uint64_t> end, const std::string& name,
                          const LogVisitor& visit) {
-  auto found = scan_header(content, kind, !end && kind == LogFileKind::kLog, name);
-  if (!found.ok() || found.value().headless) return found;
+  auto found = scan_header(content, kind, name);
+  if (!found.ok()) return found;
   LogScan scan = found.value();
   if (end && *end > content.size()) {
     return damaged(name, content.size(), fmt::format("it ends here, and not at {}", *end));
@@ -180,7 +172,7 @@ Result<LogScan> scan_log(std::string_view content, LogFileKind kind,
       default:
         return damaged(name, scan.end, fmt::format("record type {} is unknown", record->type));
     }
-    scan.end = record->end;
+    scan.last_record = std::exchange(scan.end, record->end);
     ++index;
   }
   return scan;

@@ -22,8 +22,8 @@ struct LogHeader {
   LogFileKind kind = LogFileKind::kLog;
   // Snapshot n holds what was so before the first record of log n.
   std::uint64_t number = 0;
-  // Of a log: how much of log number - 1 counts, in bytes; what stands behind it was never
-  // answered for. 0: there is none before it.
+  // Of a log: how much of log number - 1 counts, in bytes. What stands behind it was never answered
+  // for, or stands in this log again. 0: there is none before it.
   std::uint64_t previous_end = 0;
   std::uint64_t boot = 0;  // which start of the node wrote it; counts from 0
   std::uint64_t salt = 0;  // part of every checksum, so that no record is taken for another file's
@@ -42,16 +42,15 @@ void append_record(std::string& out, const LogHeader& header, std::uint64_t inde
 // What a file is found to be.
 struct LogScan {
   LogHeader header;
-  // The file was made and its header never got to the disk: it says nothing.
-  bool headless = false;
-  std::uint64_t end = 0;   // of what counts
-  std::uint64_t torn = 0;  // bytes behind that, of a write that was cut off
-  bool complete = false;   // a snapshot with its end
+  std::uint64_t end = 0;          // of what counts
+  std::uint64_t last_record = 0;  // where the last record of that begins; 0: there is none
+  std::uint64_t torn = 0;         // bytes behind it, of a write that was cut off
+  bool complete = false;          // a snapshot with its end
 };
 
-// Reads the header alone. `last`: nothing was written after this file, so its header may be torn.
-// `name` is for messages.
-runtime::Result<LogScan> scan_header(std::string_view content, LogFileKind kind, bool last,
+// Reads the header alone. A file gets its name when its header is on the disk, so one without is
+// damaged. `name` is for messages.
+runtime::Result<LogScan> scan_header(std::string_view content, LogFileKind kind,
                                      const std::string& name);
 
 // Reads the records too. `end`: where they end, as the next file says; none: this is the last file,

@@ -61,7 +61,8 @@ Status LogReader::find_sources() {
   for (const std::string& name : names.value()) {
     if (const auto number = log_number(name, LogFileKind::kLog)) logs.push_back(*number);
     if (const auto number = log_number(name, LogFileKind::kSnapshot)) snapshots.push_back(*number);
-    if (name == kUnfinishedSnapshot) result_.leftovers.push_back(directory_ + "/" + name);
+    if (name == kUnfinishedSnapshot || name == kUnfinishedLog)
+      result_.leftovers.push_back(directory_ + "/" + name);
   }
   std::sort(logs.begin(), logs.end());
   std::sort(snapshots.begin(), snapshots.end());
@@ -119,7 +120,6 @@ void LogReader::read_done(const Status& status) {
 }
 
 Status LogReader::take(const Source& source, std::string content) {
-  const bool last = next_ == sources_.size();
   if (source.kind == LogFileKind::kSnapshot) {
     const auto scan =
         scan_log(content, source.kind, std::nullopt, source.path,
@@ -133,13 +133,8 @@ Status LogReader::take(const Source& source, std::string content) {
     result_.boot = scan.value().header.boot + 1;
     return {};
   }
-  const auto scan = scan_header(content, source.kind, last, source.path);
+  const auto scan = scan_header(content, source.kind, source.path);
   if (!scan.ok()) return scan.status();
-  if (scan.value().headless) {
-    // It was being made when the node went down; what came before it is what there is.
-    result_.leftovers.push_back(source.path);
-    return {};
-  }
   const LogHeader& header = scan.value().header;
   if (header.number != source.number) {
     return {Code::kCorrupt,
@@ -158,6 +153,12 @@ Status LogReader::take_log(const Source& source, std::optional<std::uint64_t> en
   if (!scan.ok()) return scan.status();
   result_.last_log = source.number;
   result_.last_end = scan.value().end;
+  if (!end && scan.value().last_record > 0) {
+    result_.last_end = scan.value().last_record;
+    result_.last_changes =
+        waiting_content_.substr(scan.value().last_record + kLogRecordHeaderSize,
+                                scan.value().end - scan.value().last_record - kLogRecordHeaderSize);
+  }
   result_.log_bytes += scan.value().end;
   if (scan.value().torn > 0) {
     log(LogLevel::kWarning, "metadata",
@@ -172,9 +173,6 @@ Status LogReader::take_log(const Source& source, std::optional<std::uint64_t> en
 void LogReader::finish() {
   if (waiting_) {
     if (const Status status = take_log(*waiting_, std::nullopt); !status.ok()) return fail(status);
-  } else if (!result_.fresh && result_.snapshot > 0) {
-    return fail({Code::kCorrupt,
-                 log_path(directory_, LogFileKind::kLog, result_.snapshot) + " has no header"});
   }
   result_.state = builder_.finish();
   std::uint64_t highest = 0;

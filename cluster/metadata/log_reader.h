@@ -19,8 +19,9 @@ namespace ringtail::cluster::metadata {
 std::string log_path(const std::string& directory, LogFileKind kind, std::uint64_t number);
 // Number of a file of that kind; none: another file.
 std::optional<std::uint64_t> log_number(const std::string& name, LogFileKind kind);
-// Snapshots get this name until they are whole.
+// The names of files until they are whole, or have their header.
 inline constexpr const char* kUnfinishedSnapshot = "snapshot.tmp";
+inline constexpr const char* kUnfinishedLog = "log.tmp";
 
 // What was read, and where writing goes on.
 struct ReadLogs {
@@ -29,8 +30,11 @@ struct ReadLogs {
   std::uint64_t boot = 0;      // of this start
   std::uint64_t snapshot = 0;  // number of the newest; 0: none
   std::uint64_t snapshot_bytes = 0;
-  std::uint64_t last_log = 0;          // number; 0: none
-  std::uint64_t last_end = 0;          // how much of it counts
+  std::uint64_t last_log = 0;  // number; 0: none
+  // How much of it counts: all but the last record, and that. Nobody knows whether the last one is
+  // on stable storage (its sync may have failed, or never come), so it goes into the new log again.
+  std::uint64_t last_end = 0;
+  std::string last_changes;
   std::uint64_t log_bytes = 0;         // of all logs since the snapshot
   std::vector<std::string> leftovers;  // paths of files that no start needs any more
 };

@@ -267,6 +267,29 @@ TEST_CASE("every failing call while opening is an error or harmless, never a los
   }
 }
 
+TEST_CASE("a change whose sync failed and that was found again stays") {
+  runtime::SimWorld world(9);
+  runtime::SimHost host(world);
+  {
+    Life life(host);
+    life.apply(PutVhost{{.name = "/"}});
+    REQUIRE(life.settle());
+    host.drive().fail_call(runtime::SimDiskCall::kSync, 1, runtime::Code::kIo);
+    life.apply(queue("a"));
+    CHECK_FALSE(life.settle());
+  }
+  {
+    // The file still shows what the disk never got.
+    Life life(host);
+    REQUIRE(life.status.ok());
+    CHECK(life.store.queue("/", "a") != nullptr);
+    host.drive().crash();
+  }
+  Life life(host);
+  REQUIRE_MESSAGE(life.status.ok(), life.status.text());
+  CHECK(life.store.queue("/", "a") != nullptr);
+}
+
 TEST_CASE("a missing log is named") {
   runtime::SimWorld world(8);
   runtime::SimHost host(world);

@@ -38,6 +38,8 @@ inline Command random_command(std::mt19937& random, const Store& store) {
   const std::string queue = "q" + std::to_string(number(12));
   const std::string exchange = number(4) == 0 ? "amq.topic" : "e" + std::to_string(number(6));
   const std::string user = "u" + std::to_string(number(3));
+  const std::string policy = "p" + std::to_string(number(3));
+  const std::string other = "e" + std::to_string(number(6));
   BindingRecord binding{.vhost = vhost,
                         .source = exchange,
                         .destination = queue,
@@ -45,19 +47,15 @@ inline Command random_command(std::mt19937& random, const Store& store) {
                         .arguments = number(4) == 0 ? std::string("\0x", 2) : ""};
   if (number(5) == 0) {
     binding.kind = DestinationKind::kExchange;
-    binding.destination = "e" + std::to_string(number(6));
+    binding.destination = other;
   }
-  switch (number(16)) {
-    case 0:
-    case 1:
+  switch (std::max(2U, number(17))) {
     case 2: {
       DeclareQueue command;
       command.record.vhost = vhost;
       command.record.name = queue;
       command.record.durable = number(4) != 0;
       command.record.exclusive_owner = number(8) == 0 ? 9 : 0;
-      command.record.arguments = std::string(number(20), 'a');
-      if (number(2) == 0) command.record.options.message_ttl_ms = number(3);
       if (number(2) == 0) command.record.options.dead_letter_exchange = "";
       return command;
     }
@@ -68,12 +66,12 @@ inline Command random_command(std::mt19937& random, const Store& store) {
     case 4:
     case 5:
       return DeclareExchange{{.vhost = vhost,
-                              .name = "e" + std::to_string(number(6)),
+                              .name = other,
                               .type = "topic",
                               .durable = number(3) != 0,
                               .auto_delete = number(3) == 0}};
     case 6:
-      return DeleteExchange{vhost, "e" + std::to_string(number(6)), number(2) == 0};
+      return DeleteExchange{vhost, other, number(2) == 0};
     case 7:
       return Unbind{binding};
     case 8:
@@ -86,7 +84,7 @@ inline Command random_command(std::mt19937& random, const Store& store) {
     case 11: {
       PutPolicy command;
       command.record = {.vhost = vhost,
-                        .name = "p" + std::to_string(number(3)),
+                        .name = policy,
                         .of_operator = number(2) == 0,
                         .pattern = "q",
                         .priority = -1,
@@ -95,10 +93,10 @@ inline Command random_command(std::mt19937& random, const Store& store) {
       return command;
     }
     case 12:
-      if (number(4) == 0) return DeleteVhost{"v"};
-      return PutVhost{{.name = "v", .tags = {"one"}}};
+      return number(4) == 0 ? Command(DeleteVhost{"v"}) : Command(PutVhost{{.name = "v"}});
     case 13:
-      if (number(2) == 0) return DeletePolicy{vhost, "p" + std::to_string(number(3)), false};
+      return DeletePolicy{vhost, policy, false};
+    case 14:
       return PutParameter{{.component = "c", .vhost = vhost, .name = user, .value = "{}"}};
     default:
       return Bind{binding};
