@@ -8,6 +8,7 @@
 namespace ringtail::broker {
 
 using cluster::metadata::CommandResult;
+using cluster::metadata::PasswordHashing;
 using cluster::metadata::PermissionRecord;
 using cluster::metadata::PutPermission;
 using cluster::metadata::PutUser;
@@ -37,14 +38,11 @@ void Boot::create_defaults() {
   log(LogLevel::kInfo, "node",
       "the data directory {} knows nothing yet: making vhost '{}' and user '{}'", config.data_dir,
       config.default_vhost, config.default_user);
+  // In one turn, so that one write keeps all three: who dies in between begins anew.
   PutVhost vhost;
   vhost.record.name = config.default_vhost;
   vhost.record.description = "Default virtual host";
-  broker_shard_.propose(std::move(vhost), [this](const CommandResult&) { create_default_user(); });
-}
-
-void Boot::create_default_user() {
-  const runtime::Config& config = broker_shard_.config();
+  broker_shard_.propose(std::move(vhost), [](const CommandResult&) {});
   UserRecord user;
   user.name = config.default_user;
   user.tags = config.default_user_tags;
@@ -60,8 +58,18 @@ void Boot::create_default_user() {
                         [this](const CommandResult&) { import_definitions(); });
 }
 
-// Runs at every start. Whatever reads `config.definitions_file` belongs here, and ends with end().
-void Boot::import_definitions() { end({}); }
+// At every start, as RabbitMQ does.
+void Boot::import_definitions() {
+  const runtime::Config& config = broker_shard_.config();
+  if (config.definitions_file.empty()) return end({});
+  ImportOptions options;
+  options.hash_password = [this](std::string_view password) {
+    return hash_password(PasswordHashing::kSha256, password,
+                         make_salt(broker_shard_.shard().env().rng()));
+  };
+  loader_ = std::make_unique<DefinitionsLoader>(broker_shard_, std::move(options));
+  loader_->start(config.definitions_file, [this](const Status& status) { end(status); });
+}
 
 void Boot::end(const Status& status) {
   const auto done = std::exchange(done_, nullptr);

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "broker/broker_shard.h"
+#include "broker/definitions_loader.h"
 #include "broker/runtime/status.h"
 
 namespace ringtail::broker {
@@ -24,12 +26,12 @@ class Boot {
 
  private:
   void create_defaults();
-  void create_default_user();
   void import_definitions();
   void end(const runtime::Status& status);
 
   BrokerShard& broker_shard_;
   std::function<void(const runtime::Status&)> done_;
+  std::unique_ptr<DefinitionsLoader> loader_;
 };
 
 }  // namespace ringtail::broker
