@@ -1,5 +1,7 @@
 #include "tools/perf/tls_env.h"
 
+#include "broker/runtime/config.h"
+
 namespace ringtail::perf {
 
 namespace {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "broker/runtime/config.h"
 #include "broker/runtime/tls/tls_certificate.h"
 
 namespace ringtail::runtime {

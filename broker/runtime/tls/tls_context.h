@@ -8,12 +8,13 @@
 #include <string_view>
 #include <utility>
 
-#include "broker/runtime/config.h"
 #include "broker/runtime/status.h"
 
 struct ssl_ctx_st;
 
 namespace ringtail::runtime {
+
+struct TlsConfig;
 
 // What the files of a TlsConfig hold, in PEM form.
 struct TlsFiles {

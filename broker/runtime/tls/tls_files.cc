@@ -3,6 +3,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "broker/runtime/config.h"
 #include "broker/runtime/tls/tls_context.h"
 
 namespace ringtail::runtime {

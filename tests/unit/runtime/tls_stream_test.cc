@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "broker/runtime/config.h"
 #include "broker/runtime/limits.h"
 #include "broker/runtime/sim/sim_client.h"
 #include "broker/runtime/sim/sim_env.h"
