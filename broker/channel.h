@@ -256,15 +256,13 @@ class Channel final : public runtime::Actor {
   // Whether the publish that begins may go to its exchange. Asked for every message: the answer
   // for the exchange of the last one is kept with the version of what it was concluded from.
   bool may_publish() {
-    if (grants_version_ == broker_shard_.view().access_version() && last_grant_ < grants_.size() &&
-        grants_[last_grant_].exchange == incoming_.exchange() &&
-        grants_[last_grant_].topic == nullptr) [[likely]] {
+    if (last_grant_ != nullptr && grants_version_ == broker_shard_.view().access_version() &&
+        last_grant_->exchange == incoming_.exchange() && last_grant_->topic == nullptr) [[likely]] {
       return true;
     }
     return check_publish();
   }
   bool check_publish();
-  bool may_publish_topic();
   bool exchange_takes_publishes();
   bool impersonates(std::string_view user_id) const;
   // The record of an existing queue that this connection may use, if its user has the permission
@@ -322,11 +320,11 @@ class Channel final : public runtime::Actor {
   std::vector<QueueLink*> targets_;  // of the publish being routed
   std::vector<const cluster::metadata::QueueRecord*> routed_;
   std::vector<const Exchange*> remembering_;  // exchanges on its way that keep it
-  std::string cached_route_;                  // targets_ are those of this route ...
-  std::uint64_t cached_version_ = 0;          // ... at this version of the view; 0: no cache
-  std::vector<PublishGrant> grants_;          // at this version of the access rules ...
-  std::uint64_t grants_version_ = ~std::uint64_t{0};
-  std::size_t last_grant_ = 0;
+  std::string cached_route_;          // targets_ are those of this route ...
+  std::uint64_t cached_version_ = 0;  // ... at this version of the view; 0: no cache
+  std::vector<PublishGrant> grants_;  // at this version of the access rules ...
+  std::uint64_t grants_version_ = 0;
+  const PublishGrant* last_grant_ = nullptr;  // of the last publish
   Confirms confirms_;
 
   // Consuming.

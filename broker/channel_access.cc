@@ -50,20 +50,22 @@ bool Channel::check_publish() {
     grants_.clear();
     grants_version_ = version;
   }
+  last_grant_ = nullptr;
   const std::string_view exchange = incoming_.exchange();
   const auto known = std::find_if(grants_.begin(), grants_.end(), [exchange](const auto& grant) {
     return grant.exchange == exchange;
   });
-  last_grant_ = static_cast<std::size_t>(known - grants_.begin());
-  if (known == grants_.end()) {
+  if (known != grants_.end()) {
+    last_grant_ = &*known;
+  } else {
     if (!may(Permission::kWrite, "exchange", exchange)) return false;
     if (grants_.size() >= kGrantsMax) grants_.clear();
-    last_grant_ = grants_.size();
-    grants_.push_back({std::string(exchange),
-                       broker_shard_.access().topic_pattern(connection_.user(), connection_.vhost(),
-                                                            exchange, Permission::kWrite)});
+    last_grant_ = &grants_.emplace_back(
+        PublishGrant{std::string(exchange),
+                     broker_shard_.access().topic_pattern(connection_.user(), connection_.vhost(),
+                                                          exchange, Permission::kWrite)});
   }
-  return grants_[last_grant_].topic == nullptr || exchange_takes_publishes();
+  return last_grant_->topic == nullptr || exchange_takes_publishes();
 }
 
 // What RabbitMQ checks before it looks at a message's properties, other than the permission on the
