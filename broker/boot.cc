@@ -58,11 +58,12 @@ void Boot::create_defaults() {
                         [this](const CommandResult&) { import_definitions(); });
 }
 
-// At every start, as RabbitMQ does.
+// Runs at every start.
 void Boot::import_definitions() {
   const runtime::Config& config = broker_shard_.config();
   if (config.definitions_file.empty()) return end({});
   ImportOptions options;
+  options.accept_quorum = config.accept_quorum_queues;
   options.hash_password = [this](std::string_view password) {
     return hash_password(PasswordHashing::kSha256, password,
                          make_salt(broker_shard_.shard().env().rng()));

@@ -31,7 +31,7 @@ class Boot {
 
   BrokerShard& broker_shard_;
   std::function<void(const runtime::Status&)> done_;
-  std::unique_ptr<DefinitionsLoader> loader_;
+  std::unique_ptr<DefinitionsLoader> loader_;  // while there is a file to import
 };
 
 }  // namespace ringtail::broker

@@ -565,7 +565,7 @@ void Import::queue(DefinitionItem& item) {
     record.arguments += typed.encode();
   }
   if (item.fault().empty()) {
-    if (const auto fault = decode_queue(record)) item.fail(*fault);
+    if (const auto fault = decode_queue(record, options_.accept_quorum)) item.fail(*fault);
   }
   add(kQueues, item, DeclareQueue{std::move(record), {}});
 }

@@ -27,6 +27,7 @@ struct ImportOptions {
   // Salt and digest (SHA-256) of a password that the file has in clear; without it such a user is
   // named as a problem.
   std::function<std::string(std::string_view password)> hash_password = {};
+  bool accept_quorum = true;  // Config::accept_quorum_queues
 };
 
 struct ImportedDefinitions {

@@ -2,17 +2,19 @@
 
 #include <fmt/format.h>
 
+#include "broker/amqp/errors.h"
 #include "broker/amqp/field_table.h"
+#include "broker/queue_arguments.h"
 #include "broker/routing/route_table.h"
 #include "broker/runtime/bytes.h"
 #include "broker/runtime/pattern.h"
+#include "cluster/metadata/policy_rules.h"
 
 namespace ringtail::broker {
 
 using cluster::metadata::ExchangeRecord;
 using cluster::metadata::PolicyRecord;
 using cluster::metadata::QueueRecord;
-using cluster::metadata::QueueType;
 
 std::optional<std::string> fault_of_exchange(const ExchangeRecord& record) {
   if (!RouteTable::knows_type(record.type)) {
@@ -24,20 +26,24 @@ std::optional<std::string> fault_of_exchange(const ExchangeRecord& record) {
   return std::nullopt;
 }
 
-std::optional<std::string> decode_queue(QueueRecord& record) {
-  const auto type = amqp::find_in_table(runtime::as_bytes(record.arguments), "x-queue-type");
-  if (!type) return std::nullopt;
-  if (type->as_text() == "quorum") {
-    record.options.type = QueueType::kQuorum;
-  } else if (type->as_text() != "classic") {
-    return "there are no queues of this x-queue-type: classic and quorum are known";
+std::optional<std::string> decode_queue(QueueRecord& record, bool accept_quorum) {
+  amqp::AmqpError error;
+  const QueueArgumentsContext context{record.vhost, record.name, accept_quorum};
+  if (decode_queue_arguments(runtime::as_bytes(record.arguments), context, record.options, error)) {
+    return std::nullopt;
   }
-  return std::nullopt;
+  return error.text;
 }
 
 std::optional<std::string> fault_of_policy(const PolicyRecord& record) {
-  if (record.definition.empty()) return "the definition is empty";
-  return fault_of_pattern("pattern", record.pattern);
+  std::string fault = cluster::metadata::policy_fault(record);
+  if (fault.empty()) return std::nullopt;
+  // Lines of a report say already that something is wrong.
+  if (fault.starts_with(cluster::metadata::kValidationFailed)) {
+    fault.erase(0, cluster::metadata::kValidationFailed.size());
+  }
+  while (fault.ends_with('\n')) fault.pop_back();
+  return fault;
 }
 
 std::optional<std::string> fault_of_pattern(const std::string& name, const std::string& pattern) {

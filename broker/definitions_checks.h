@@ -10,8 +10,8 @@
 namespace ringtail::broker {
 
 std::optional<std::string> fault_of_exchange(const cluster::metadata::ExchangeRecord& record);
-// Decodes the arguments into record.options.
-std::optional<std::string> decode_queue(cluster::metadata::QueueRecord& record);
+// Decodes the arguments into record.options. `accept_quorum`: see Config.
+std::optional<std::string> decode_queue(cluster::metadata::QueueRecord& record, bool accept_quorum);
 std::optional<std::string> fault_of_policy(const cluster::metadata::PolicyRecord& record);
 // Of a regular expression; `name` says which it is.
 std::optional<std::string> fault_of_pattern(const std::string& name, const std::string& pattern);
