@@ -353,6 +353,7 @@ class Channel final : public runtime::Actor {
   std::vector<TxPublish> tx_publishes_;
   std::vector<TxAck> tx_acks_;
   bool tx_committing_ = false;
+  bool tx_refused_ = false;  // a queue has refused a publish of this commit
 };
 
 }  // namespace ringtail::broker

@@ -14,7 +14,7 @@ using cluster::metadata::QueueRecord;
 namespace {
 
 // RabbitMQ's longest time to live, one that an Erlang timer can hold.
-constexpr std::uint64_t kExpirationMax = 4294967295;
+constexpr std::uint64_t kExpirationMax = 315'360'000'000;
 
 constexpr std::string_view kCc = "CC";
 constexpr std::string_view kBcc = "BCC";
@@ -188,7 +188,7 @@ bool Channel::check_expiration(std::string_view text, std::uint64_t& millisecond
     detail = fmt::format("{{value_negative,{}}}", value);
   } else if (error == std::errc::result_out_of_range ||
              static_cast<std::uint64_t>(value) > kExpirationMax) {
-    detail = fmt::format("{{value_too_big,{}}}", text);
+    detail = fmt::format("{{value_too_large,{}}}", text);
   } else {
     milliseconds = static_cast<std::uint64_t>(value);
     return true;
@@ -329,7 +329,10 @@ void Channel::settled(queue::Settled& letter) {
     link.full = false;
     connection_.count_full_link(-1);
   }
-  if (tx_committing_) tx_commit_if_settled();
+  if (tx_committing_) {
+    tx_refused_ |= !letter.rejected.empty();
+    tx_commit_if_settled();
+  }
 }
 
 void Channel::settle_confirms(QueueLink& link, const queue::Settled& letter) {

@@ -2,6 +2,7 @@
 // tx.commit; commit-ok comes when every queue has settled what it got. Atomic for one queue only,
 // as the specification allows.
 #include <algorithm>
+#include <utility>
 
 #include "broker/channel.h"
 
@@ -42,6 +43,10 @@ void Channel::tx_commit_if_settled() {
   }
   tx_committing_ = false;
   awaited_request_ = 0;
+  if (std::exchange(tx_refused_, false)) {
+    fail(amqp::precondition_failed("partial tx completion"));
+    return;
+  }
   reply(amqp::TxCommitOk{});
   if (!kept_frames_.empty()) handle_kept();
 }

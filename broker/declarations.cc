@@ -89,13 +89,20 @@ Refusal refuse_exchange(const Declarer& who, const ExchangeRecord& wanted) {
   return refuse_named_exchange(who, wanted.arguments, kAlternateExchange, "exchange", wanted.name);
 }
 
+// RabbitMQ prints a type as Erlang prints an atom: in quotes of its own where it is no plain word.
+std::string type_text(const std::string& type) {
+  return type.find('-') == std::string::npos ? type : "'" + type + "'";
+}
+
 Refusal refuse_other_exchange(const ExchangeRecord& current, const ExchangeRecord& wanted) {
   const std::string resource = amqp::exchange_text(current.vhost, current.name);
   const auto differ = [&](std::string_view field, std::string_view received,
                           std::string_view present) {
     return amqp::precondition_failed(amqp::inequivalent_field(field, resource, received, present));
   };
-  if (current.type != wanted.type) return differ("type", wanted.type, current.type);
+  if (current.type != wanted.type) {
+    return differ("type", type_text(wanted.type), type_text(current.type));
+  }
   if (current.durable != wanted.durable) {
     return differ("durable", text_of(wanted.durable), text_of(current.durable));
   }

@@ -487,11 +487,7 @@ void Import::policy(DefinitionItem& item) {
 
 void Import::read_policy(DefinitionItem& item, PolicyRecord record) {
   record.pattern = item.text("pattern");
-  const std::int64_t priority = item.number_or("priority", 0);
-  record.priority = static_cast<std::int32_t>(priority);
-  if (record.priority != priority) {
-    item.fail(fmt::format("priority is {}: it has at most 32 bits", priority));
-  }
+  record.priority = item.number_or("priority", 0);
   const std::string target = item.text_or("apply-to", "all");
   const auto found = std::find_if(kTargets.begin(), kTargets.end(),
                                   [&](const auto& known) { return known.first == target; });

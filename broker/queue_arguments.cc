@@ -314,8 +314,15 @@ bool decode_queue_arguments(std::span<const std::uint8_t> arguments,
   const std::string resource = amqp::queue_text(context.vhost, context.queue);
   options.type = type_of(arguments);
   Decoding decoding{context, options, arguments};
+  // Which queue it is to be comes before everything else.
+  if (const auto type = amqp::find_in_table(arguments, kTypeArgument)) {
+    if (const Detail fault = queue_type(decoding, *type)) {
+      error = amqp::invalid_argument(kTypeArgument, resource, *fault);
+      return false;
+    }
+  }
   for (const Argument& argument : kArguments) {
-    if (!taken_by(argument, options.type)) continue;
+    if (argument.name == kTypeArgument || !taken_by(argument, options.type)) continue;
     const auto value = amqp::find_in_table(arguments, argument.name);
     if (!value) continue;
     if (const Detail fault = argument.decode(decoding, *value)) {

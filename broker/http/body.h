@@ -30,6 +30,7 @@ class Body {
   void require(std::initializer_list<std::string_view> keys);
   // Null: no such key, or null is its value.
   const Json* find(std::string_view key) const;
+  bool is_null(std::string_view key) const { return json_.contains(key) && !has(key); }
   bool has(std::string_view key) const { return find(key) != nullptr; }
   // `fallback` when it is missing; a fault when it is something else.
   bool boolean(std::string_view key, bool fallback);

@@ -41,7 +41,8 @@ void Router::add(const Route& route) {
 
 // A route that names a part comes before one that leaves it open, whatever the order of adding.
 const Router::Compiled* Router::find(const Request& request, std::string& allowed) const {
-  const std::string_view method = request.method == "HEAD" ? "GET" : request.method;
+  const std::string_view asked = request.method;
+  const std::string_view method = asked == "HEAD" ? "GET" : asked;
   const Compiled* found = nullptr;
   for (const Compiled& compiled : routes_) {
     if (!matches(compiled.segments, request.segments)) continue;

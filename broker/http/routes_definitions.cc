@@ -50,7 +50,7 @@ Response import_into(Call& call, const std::string& vhost) {
   ImportOptions options;
   options.vhost = vhost;
   options.hash_password = [](std::string_view password) { return hash_new_password(password); };
-  auto imported = import_definitions(call.request().body, options);
+  auto imported = import_definitions_text(call.request().body, options);
   if (!imported.ok()) return bad_request(imported.status().text());
   std::vector<std::string> problems = std::move(imported.value().problems);
   for (auto& command : imported.value().commands) {

@@ -1,8 +1,6 @@
 // Policies and operator policies.
 #include <fmt/format.h>
 
-#include <limits>
-
 #include "broker/definitions_checks.h"
 #include "broker/http/body.h"
 #include "broker/http/listing.h"
@@ -73,6 +71,8 @@ void read_target(Body& body, PolicyRecord& policy) {
 
 void read_priority(Body& body, PolicyRecord& policy) {
   const Json* value = body.find("priority");
+  if (body.is_null("priority"))
+    body.fail(invalid("priority should be a number, actually was null"));
   if (value == nullptr) return;
   if (!value->is_number_integer()) {
     body.fail(invalid(
@@ -80,13 +80,7 @@ void read_priority(Body& body, PolicyRecord& policy) {
         (value->is_string() ? "<<\"" + value->get<std::string>() + "\">>" : json_text(*value))));
     return;
   }
-  const auto priority = value->get<std::int64_t>();
-  using Limits = std::numeric_limits<std::int32_t>;
-  if (priority < Limits::min() || priority > Limits::max()) {
-    body.fail(invalid(fmt::format("priority {} does not fit in 32 bits", priority)));
-    return;
-  }
-  policy.priority = static_cast<std::int32_t>(priority);
+  policy.priority = value->get<std::int64_t>();
 }
 
 Response put_policy(Call& call) {
@@ -96,6 +90,10 @@ Response put_policy(Call& call) {
   policy.vhost = call.part(0);
   policy.name = call.part(1);
   policy.of_operator = of_operator(call);
+  const Json* pattern = body.find("pattern");
+  if (pattern != nullptr && !pattern->is_string()) {
+    body.fail(invalid("pattern should be a binary but was " + json_text(*pattern)));
+  }
   policy.pattern = body.text("pattern", "");
   read_target(body, policy);
   read_priority(body, policy);

@@ -130,15 +130,23 @@ Response start_vhost(Call& call) {
 // --- limits ---
 
 // The limit that a body sets; negative: none.
-std::optional<std::int64_t> read_limit(Body& body, const std::string& name) {
-  body.require({"value"});
+// How RabbitMQ words what is wrong with a vhost's limit, and with a user's.
+std::string fault_of_vhost_limit(const std::string& why) {
+  return "Validation failed\n\n" + why + "\n";
+}
+std::string fault_of_user_limit(const std::string& why) { return why; }
+
+std::optional<std::int64_t> read_limit(Body& body, const std::string& name,
+                                       std::string (*fault)(const std::string&)) {
+  if (!body.is_null("value")) body.require({"value"});
   const Json* value = body.find("value");
-  if (value == nullptr) return std::nullopt;
-  if (!value->is_number_integer()) {
-    const std::string actual =
-        value->is_string() ? "<<\"" + value->get<std::string>() + "\">>" : json_text(*value);
-    body.fail("Validation failed\n\n" + name + " should be a number, actually was " + actual +
-              "\n");
+  if (!body.ok()) return std::nullopt;
+  if (value == nullptr || !value->is_number_integer()) {
+    std::string actual = "null";
+    if (value != nullptr) {
+      actual = value->is_string() ? "<<\"" + value->get<std::string>() + "\">>" : json_text(*value);
+    }
+    body.fail(fault(name + " should be a number, actually was " + actual));
     return std::nullopt;
   }
   return value->get<std::int64_t>();
@@ -189,13 +197,12 @@ Response put_vhost_limit(Call& call) {
   const VhostPtr vhost = find(call, call.part(0));
   if (vhost == nullptr) return failure(404, "not_found", "vhost_not_found");
   Body body(call.request());
-  const auto value = read_limit(body, call.part(1));
+  const auto value = read_limit(body, call.part(1), fault_of_vhost_limit);
   if (!body.ok()) return body.fault();
   VhostLimits limits = vhost->limits;
   auto* limit = limit_of(limits, call.part(1));
   if (limit == nullptr) {
-    return bad_request("Validation failed\n\n" + unknown_limit(call.part(1), *value, "limits") +
-                       "\n");
+    return bad_request(fault_of_vhost_limit(unknown_limit(call.part(1), *value, "limits")));
   }
   set(*limit, *value);
   call.propose(SetVhostLimits{vhost->name, limits});
@@ -240,9 +247,9 @@ Response get_user_limits(Call& call) {
 
 Response put_user_limit(Call& call) {
   const auto user = find_user(call, call.part(0));
-  if (user == nullptr) return not_found();
+  if (user == nullptr) return bad_request("user_not_found");
   Body body(call.request());
-  const auto value = read_limit(body, call.part(1));
+  const auto value = read_limit(body, call.part(1), fault_of_user_limit);
   if (!body.ok()) return body.fault();
   UserLimits limits = user->limits;
   auto* limit = limit_of(limits, call.part(1));

@@ -32,7 +32,8 @@ void Exchange::replace(std::shared_ptr<const ExchangeRecord> record) {
   alternate_.reset();
   if (const auto argument =
           amqp::find_in_table(runtime::as_bytes(record_->arguments), kAlternate)) {
-    if (const auto name = argument->as_text()) alternate_ = std::string(*name);
+    const auto name = argument->as_text();
+    if (name && !name->empty()) alternate_ = std::string(*name);
   } else if (record_->policy != nullptr) {
     if (const std::string* name = record_->policy->text(kAlternate)) alternate_ = *name;
   }

@@ -16,7 +16,7 @@ bool smaller_counts(std::string_view key) {
 }
 
 struct Rank {
-  std::int32_t priority = 0;
+  std::int64_t priority = 0;
   std::string_view name;
 };
 
@@ -93,7 +93,7 @@ EffectivePolicyPtr Policies::OfVhost::merge(const Compiled* user_policy,
 }
 
 // Where a policy like that is, or belongs.
-std::size_t Policies::place_of(const Ordered& list, std::int32_t priority, std::string_view name) {
+std::size_t Policies::place_of(const Ordered& list, std::int64_t priority, std::string_view name) {
   const auto place = std::partition_point(list.begin(), list.end(), [&](const Compiled& one) {
     return comes_before(rank_of(*one.record), {priority, name});
   });

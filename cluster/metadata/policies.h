@@ -75,7 +75,7 @@ class Policies {
     EffectivePolicyPtr merge(const Compiled* user_policy, const Compiled* operator_policy) const;
   };
 
-  static std::size_t place_of(const Ordered& list, std::int32_t priority, std::string_view name);
+  static std::size_t place_of(const Ordered& list, std::int64_t priority, std::string_view name);
   static const Compiled* find(const Ordered& list, std::string_view name);
   static const Compiled* first_match(const Ordered& list, const PolicySubject& subject,
                                      std::size_t from);

@@ -79,7 +79,7 @@ struct PolicyRecord {
   bool of_operator = false;  // an operator policy; names of the two kinds are apart
   std::string pattern = {};  // PCRE, of the names of queues and exchanges
   PolicyTarget apply_to = PolicyTarget::kAll;
-  std::int32_t priority = 0;
+  std::int64_t priority = 0;
   PolicyDefinition definition = {};
 };
 

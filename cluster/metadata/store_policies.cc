@@ -1,5 +1,7 @@
 // The store's part that gives queues and exchanges their policies.
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "cluster/metadata/store_state.h"
 
@@ -35,19 +37,44 @@ CommandResult Store::State::apply(const DeletePolicy& command) {
   return {outcome, nullptr, nullptr};
 }
 
+namespace {
+
+PolicySubject subject_of(const ExchangeRecord& record) {
+  return {.vhost = record.vhost, .name = record.name, .exchange = true};
+}
+PolicySubject subject_of(const QueueRecord& record) {
+  return {.vhost = record.vhost, .name = record.name, .type = record.options.type};
+}
+
+template <typename Entry>
+struct Changed {
+  Entry* entry;
+  EffectivePolicyPtr policy;
+};
+
+// Those that get another policy, oldest first: mostly few of many.
+template <typename Entry, typename Map>
+std::vector<Changed<Entry>> changed_by(const Policies::Recompute& recompute, const Map& map) {
+  std::vector<Changed<Entry>> changed;
+  for (const auto& [name, entry] : map) {
+    const auto& record = *entry->record;
+    auto policy = recompute(subject_of(record), record.policy);
+    if (policy != record.policy) changed.push_back({entry.get(), std::move(policy)});
+  }
+  std::sort(changed.begin(), changed.end(),
+            [](const auto& a, const auto& b) { return a.entry->id < b.entry->id; });
+  return changed;
+}
+
+}  // namespace
+
 // Observers are told of exchanges, then of queues, oldest first.
 void Store::State::apply_policies(Vhost& where, const Policies::Recompute& recompute) {
-  for (ExchangeEntry* entry : entries_by_age<ExchangeEntry>(where.exchanges)) {
-    const ExchangeRecord& record = *entry->record;
-    auto policy =
-        recompute({.vhost = record.vhost, .name = record.name, .exchange = true}, record.policy);
-    if (policy != record.policy) set_policy(where, *entry, std::move(policy));
+  for (auto& one : changed_by<ExchangeEntry>(recompute, where.exchanges)) {
+    set_policy(where, *one.entry, std::move(one.policy));
   }
-  for (QueueEntry* entry : entries_by_age<QueueEntry>(where.queues)) {
-    const QueueRecord& record = *entry->record;
-    auto policy = recompute(
-        {.vhost = record.vhost, .name = record.name, .type = record.options.type}, record.policy);
-    if (policy != record.policy) set_policy(where, *entry, std::move(policy));
+  for (auto& one : changed_by<QueueEntry>(recompute, where.queues)) {
+    set_policy(where, *one.entry, std::move(one.policy));
   }
 }
 

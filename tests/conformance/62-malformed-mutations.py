@@ -5,7 +5,7 @@ import select
 from raw import *
 from node import rss_kib
 
-SEED, AT_A_TIME = 20260, 25
+SEED, AT_A_TIME = 20260, 250  # a refused login is answered after a pause
 CONNECTIONS = on(ringtail=1000, rabbitmq=100)
 
 

@@ -46,7 +46,7 @@ def all_that_can_be_honoured_is_there_before_the_first_client():
             Node(BINARY, '--definitions', file.name, slow=SLOW) as node:
         for user, password in (('app', 'secret'), ('hashed', 'test12')):
             conn = connect(port=node.port, user=user, password=password, vhost='shop')
-            equal(conn.call(1, 'queue.declare', queue='q', passive=True).message_count, 0, 'queue')
+            equal(conn.rpc(1, 'queue.declare', queue='q', passive=True).message_count, 0, 'queue')
             conn.close()
         log = node.log()
         for line in ("queue 'log' in vhost 'shop': ", "queue 'old' in vhost 'shop': ",

@@ -49,8 +49,14 @@ class Client:
                 ':'.join(self.user).encode()).decode()
         sent.update(dict(headers))
         data = body if body is None or isinstance(body, (bytes, str)) else json.dumps(body)
-        self.conn.request(method, '/api' + path, data, sent)
-        response = self.conn.getresponse()
+        try:
+            self.conn.request(method, '/api' + path, data, sent)
+            response = self.conn.getresponse()
+        except (ConnectionError, http.client.RemoteDisconnected):
+            # A server may end an idle connection at any time, and this may be that time.
+            self.conn.close()
+            self.conn.request(method, '/api' + path, data, sent)
+            response = self.conn.getresponse()
         return Answer(response, response.read())
 
     def ok(self, method, path, body=None, status=None, headers=()):

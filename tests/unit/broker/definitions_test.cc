@@ -328,7 +328,8 @@ TEST_CASE("problems of other objects") {
         "be queue or exchange, not 'drain'");
   CHECK(problem_with(R"({"parameters":[{"component":"operator_policy","vhost":"/","name":"p",)"
                      R"("value":{"pattern":"(","definition":{"expires":1}}}]})")
-            .starts_with("parameter 'p' of component 'operator_policy' in vhost '/': pattern: "));
+            .starts_with("parameter 'p' of component 'operator_policy' in vhost '/': "
+                         "pattern should be regular expression but is invalid: "));
 }
 
 TEST_CASE("what is no definitions file at all is one error") {

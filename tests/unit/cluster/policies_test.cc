@@ -50,7 +50,7 @@ DeclareExchange exchange(const std::string& name, const std::string& vhost = "/"
   return {{.vhost = vhost, .name = name, .type = "direct", .durable = true}};
 }
 
-PutPolicy policy(const std::string& name, const std::string& pattern, std::int32_t priority,
+PutPolicy policy(const std::string& name, const std::string& pattern, std::int64_t priority,
                  PolicyDefinition definition, bool of_operator = false) {
   PutPolicy command;
   command.record = {.vhost = "/",
