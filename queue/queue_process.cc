@@ -449,9 +449,14 @@ void QueueProcess::removed() {
     flush(link);
     for (auto& [id, consumer] : link.consumers) {
       if (consumer->cancelled()) continue;
-      auto notice = std::make_unique<Cancelled>(qid_);
-      notice->consumer = id;
-      shard_.post(address_, address, std::move(notice));
+      auto cancelled = std::make_unique<Cancelled>(qid_);
+      cancelled->consumer = id;
+      // Together with the answer to whoever asked for the removal: a client that consumes from what
+      // it deletes hears both, or neither if the node ends first.
+      LetterPtr notice = std::move(cancelled);
+      if (!removals_.owe_notice(qid_, address, notice)) {
+        shard_.post(address_, address, std::move(notice));
+      }
     }
   }
   for (EntryFifo& entries : empty_out()) discard_.add(std::move(entries));

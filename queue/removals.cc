@@ -18,14 +18,22 @@ void Removals::start(const std::shared_ptr<const cluster::metadata::QueueRecord>
 void Removals::owe(Qid qid, const runtime::Address& to, runtime::LetterPtr answer) {
   const auto at = owed_.find(qid);
   RT_CHECK(at != owed_.end(), "an answer that nobody will send");
-  at->second.push_back({to, std::move(answer)});
+  at->second.answers.push_back({to, std::move(answer)});
+}
+
+bool Removals::owe_notice(Qid qid, const runtime::Address& to, runtime::LetterPtr& notice) {
+  const auto at = owed_.find(qid);
+  if (at == owed_.end()) return false;
+  at->second.notices.push_back({to, std::move(notice)});
+  return true;
 }
 
 void Removals::done(Qid qid) {
   const auto at = owed_.find(qid);
   RT_CHECK(at != owed_.end(), "a removal that ends twice");
   const runtime::Address queue{shard_.node(), shard_.id(), runtime::ActorId{qid.value}};
-  for (Owed& owed : at->second) shard_.post(queue, owed.to, std::move(owed.answer));
+  for (Owed& owed : at->second.notices) shard_.post(queue, owed.to, std::move(owed.answer));
+  for (Owed& owed : at->second.answers) shard_.post(queue, owed.to, std::move(owed.answer));
   owed_.erase(at);
 }
 

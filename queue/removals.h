@@ -33,6 +33,9 @@ class Removals {
   // Only after start(), while the queue process exists: an answer to be posted, from the queue,
   // when the removal is in force.
   void owe(runtime::Qid qid, const runtime::Address& to, runtime::LetterPtr answer);
+  // The same for a notice to a consumer, which goes before the answers. False: no removal was
+  // started, the caller keeps the notice.
+  bool owe_notice(runtime::Qid qid, const runtime::Address& to, runtime::LetterPtr& notice);
 
  private:
   struct Owed {
@@ -44,7 +47,11 @@ class Removals {
 
   runtime::Shard& shard_;
   const RemoveQueue remove_queue_;
-  std::map<runtime::Qid, std::vector<Owed>> owed_;
+  struct Removal {
+    std::vector<Owed> notices;
+    std::vector<Owed> answers;
+  };
+  std::map<runtime::Qid, Removal> owed_;
 };
 
 }  // namespace ringtail::queue
