@@ -58,7 +58,13 @@ bool TlsHandshakes::may_step(TlsStream& stream) {
 }
 
 void TlsHandshakes::wait(TlsStream& stream) {
-  if (!stream.TlsWaitingHook::is_linked()) waiting_.push_back(stream);
+  if (!stream.TlsWaitingHook::is_linked()) {
+    if (stream.TlsUnderWayHook::is_linked()) {
+      waiting_.push_back(stream);
+    } else {
+      waiting_.push_front(stream);
+    }
+  }
   start_turn_timer();
 }
 

@@ -40,7 +40,7 @@ class TlsHandshakes {
   void end(TlsStream& stream);
   // True: the stream may take a step now. False: it waits, and its take_step() will be called.
   bool may_step(TlsStream& stream);
-  // Its take_step() is called in a later turn.
+  // Its take_step() is called in a later turn; before the handshakes', where its own is done.
   void wait(TlsStream& stream);
 
   std::size_t under_way() const { return under_way_.size(); }

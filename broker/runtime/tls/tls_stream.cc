@@ -16,11 +16,12 @@ namespace {
 // The plaintext of one record (RFC 8446, 5.1).
 constexpr std::size_t kRecordMax = 16 * 1024;
 // Encrypted in one go before the inner stream is asked whether it takes more.
-constexpr std::size_t kBatchMax = 256 * 1024;
+constexpr std::size_t kBatchMax = 64 * 1024;
 // Pieces looked at to fill one record.
 constexpr std::size_t kGatherPieces = 32;
-// Plaintext is never longer than its ciphertext: one read, and the record that the last read cut.
-constexpr std::size_t kPlainBufferSize = kReadBufferSize + 2 * kRecordMax;
+// Decrypted in one go before the owner gets it. Both are a part of a read of 256 KiB only, so that
+// the bytes are still in the processor's cache when they are looked at next.
+constexpr std::size_t kPlainBufferSize = 64 * 1024;
 // Answers to what a peer asks of TLS itself (new keys) that it does not take.
 constexpr std::size_t kControlOutputMax = 16 * 1024;
 // What a client may send before its handshake is done and while it waits for a step: the longest
@@ -206,13 +207,13 @@ void TlsStream::handshake_done() {
   on_written();
 }
 
-// A stream's turn in a crowd has come: what it read before is input now.
+// The stream's turn has come: what it read before is input now.
 void TlsStream::take_step() {
   if (owner_paused_) return;  // resume_reading() gets in line again
   const std::vector<std::uint8_t> kept = std::move(kept_input_);
   kept_input_ = {};
   input_ = kept;
-  handshake();
+  if (state_ == State::kHandshaking) handshake();
   if (state_ == State::kOpen) read_records();
   input_ = {};
   if (state_ < State::kEnding) update_reading();
@@ -238,33 +239,46 @@ void TlsStream::on_read(std::span<std::uint8_t> data) noexcept {
   input_ = {};
 }
 
-// Decrypts all of input_ and hands it over at once.
+// Decrypts input_ and hands it over, part by part; what is left when the owner pauses is kept.
 void TlsStream::read_records() {
+  while (state_ == State::kOpen && !owner_paused_) {
+    const int outcome = read_some();
+    if (state_ != State::kOpen) return;  // the owner has closed it
+    if (outcome == SSL_ERROR_NONE) continue;
+    if (outcome == SSL_ERROR_WANT_READ) {
+      answer_peer();
+    } else if (outcome == SSL_ERROR_ZERO_RETURN) {
+      SSL_shutdown(ssl_);
+      end(Status(Code::kClosed, "closed by the peer"));
+    }
+    return;
+  }
+  if (state_ == State::kOpen) kept_input_.assign(input_.begin(), input_.end());
+}
+
+// Up to a buffer of plaintext; what ended it, as SSL_get_error() has it. After an error the stream
+// has ended.
+int TlsStream::read_some() {
   std::uint8_t* const buffer = plain_buffer();
   std::size_t size = 0;
   int outcome = SSL_ERROR_NONE;
-  while (outcome == SSL_ERROR_NONE) {
-    RT_CHECK(size < kPlainBufferSize, "plaintext is longer than its ciphertext");
+  while (outcome == SSL_ERROR_NONE && kPlainBufferSize - size >= kRecordMax) {
     std::size_t count = 0;
     ERR_clear_error();
     const int result = SSL_read_ex(ssl_, buffer + size, kPlainBufferSize - size, &count);
     size += count;
     if (result != 1) outcome = SSL_get_error(ssl_, result);
   }
-  const std::string reason = outcome == SSL_ERROR_SSL ? openssl_reason("broken") : std::string();
+  const bool failed = outcome != SSL_ERROR_NONE && outcome != SSL_ERROR_WANT_READ &&
+                      outcome != SSL_ERROR_ZERO_RETURN;
+  const std::string reason = failed ? openssl_reason("the session is broken") : std::string();
   if (size > 0) events_->on_read({buffer, size});
-  if (state_ != State::kOpen) return;  // the owner has closed it
-  switch (outcome) {
-    case SSL_ERROR_WANT_READ:
-      break;
-    case SSL_ERROR_ZERO_RETURN:
-      SSL_shutdown(ssl_);
-      end(Status(Code::kClosed, "closed by the peer"));
-      return;
-    default:
-      end(Status(Code::kInvalid, "TLS failed: " + reason));
-      return;
-  }
+  if (failed) end(Status(Code::kInvalid, "TLS failed: " + reason));
+  return outcome;
+}
+
+// What the peer asked of TLS itself has its answer.
+void TlsStream::answer_peer() {
   if (cipher_.empty()) return;
   if (!inner_->pending_write()) {
     on_written();

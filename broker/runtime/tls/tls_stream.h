@@ -4,9 +4,9 @@
 // Owned by the one who uses it, on the inner stream's shard. The handshake begins with start();
 // what is written before it is done waits (write() returns false), and tls() tells when it is.
 // Reading: what one read of the inner stream brings is decrypted into a buffer of the thread, with
-// kReadHeadroom in front, and handed over as one read. Writing: output is gathered to whole records
-// and goes to the inner stream in batches, one under way at a time, so that the ciphertext held is
-// bounded. A paused stream pauses the inner one: nothing is decrypted that nobody takes.
+// kReadHeadroom in front, and handed over in a few reads. Writing: output is gathered to whole
+// records and goes to the inner stream in batches, one under way at a time, so that the ciphertext
+// held is bounded. A paused stream pauses the inner one: nothing is decrypted that nobody takes.
 //
 // Ends: close() sends close_notify; so does the answer to the peer's, which ends the stream as
 // kClosed does, as a cut without it. A failed handshake sends its alert and ends the stream with
@@ -73,6 +73,8 @@ class TlsStream final : public Stream,
   void handshake_failed();
   void handshake_done();
   void read_records();
+  int read_some();
+  void answer_peer();
   // Encrypts and writes what there is; true: the inner stream has all of the owner's output.
   bool pump();
   bool encrypt_batch();
@@ -85,7 +87,7 @@ class TlsStream final : public Stream,
   StreamEvents* events_ = nullptr;
   ssl_st* ssl_ = nullptr;                 // of a server, from the client's first bytes on
   std::span<const std::uint8_t> input_;   // what the inner stream brought and OpenSSL has not taken
-  std::vector<std::uint8_t> kept_input_;  // while it waits for a step
+  std::vector<std::uint8_t> kept_input_;  // while it waits for a step, or the owner pauses
   OutChain plain_;                        // the owner's output that is not encrypted yet
   OutChain cipher_;                       // what the inner stream has not been given yet
   std::unique_ptr<TlsInfo> info_;
