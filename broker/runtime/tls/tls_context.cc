@@ -135,7 +135,12 @@ Status use_versions(SSL_CTX* context, const TlsConfig& config) {
 // OpenSSL keeps the suites of TLS 1.3 apart from the ciphers of the versions before it; a list that
 // names none of one kind leaves the versions of the other.
 Status use_ciphers(SSL_CTX* context, const TlsConfig& config) {
-  if (config.ciphers.empty()) return {};
+  if (config.ciphers.empty()) {
+    // OpenSSL's own, but AES-128 before AES-256: as good for what passes here, and the faster.
+    SSL_CTX_set_ciphersuites(
+        context, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256");
+    return {};
+  }
   std::string suites;
   std::string ciphers;
   for (const std::string& cipher : config.ciphers) {

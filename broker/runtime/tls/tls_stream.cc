@@ -16,12 +16,12 @@ namespace {
 // The plaintext of one record (RFC 8446, 5.1).
 constexpr std::size_t kRecordMax = 16 * 1024;
 // Encrypted in one go before the inner stream is asked whether it takes more.
-constexpr std::size_t kBatchMax = 64 * 1024;
+constexpr std::size_t kBatchMax = 128 * 1024;
 // Pieces looked at to fill one record.
 constexpr std::size_t kGatherPieces = 32;
 // Decrypted in one go before the owner gets it. Both are a part of a read of 256 KiB only, so that
 // the bytes are still in the processor's cache when they are looked at next.
-constexpr std::size_t kPlainBufferSize = 64 * 1024;
+constexpr std::size_t kPlainBufferSize = 128 * 1024;
 // Answers to what a peer asks of TLS itself (new keys) that it does not take.
 constexpr std::size_t kControlOutputMax = 16 * 1024;
 // What a client may send before its handshake is done and while it waits for a step: the longest

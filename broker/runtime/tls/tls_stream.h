@@ -12,7 +12,7 @@
 // kClosed does, as a cut without it. A failed handshake sends its alert and ends the stream with
 // kInvalid, kTimeout or kBusy (too many at once) and a text that says why.
 //
-// An idle session holds no record buffers: about 10 KiB, nearly all OpenSSL's.
+// An idle session holds no record buffers: about 15 KiB, nearly all OpenSSL's.
 #pragma once
 
 #include <memory>
