@@ -138,7 +138,12 @@ void QueueProcess::deliver(Consumer& consumer, Entry entry, Terms terms) {
   consumers_.sent(consumer, entry.message()->footprint());
   count_delivery(entry);
   note_furthest(receiver(consumer), entry.position());
-  Delivery delivery;
+  if (link.deliver == nullptr) {
+    link.deliver = std::make_unique<Deliver>(qid_);
+    link.deliver->deliveries.reserve(std::min(link.last_batch, kBatchReserveMax));
+    mark_unflushed(link);
+  }
+  Delivery& delivery = link.deliver->deliveries.emplace_back();
   delivery.consumer = consumer.id();
   delivery.redelivered = entry.redelivered();
   if (terms.returns() != 0) delivery.delivery_count = delivery_count(terms);
@@ -148,12 +153,6 @@ void QueueProcess::deliver(Consumer& consumer, Entry entry, Terms terms) {
     delivery.message = entry.message();
     delivery.token = unacked_.hold(std::move(entry), terms, link, &consumer);
   }
-  if (link.deliver == nullptr) {
-    link.deliver = std::make_unique<Deliver>(qid_);
-    link.deliver->deliveries.reserve(std::min(link.last_batch, kBatchReserveMax));
-    mark_unflushed(link);
-  }
-  link.deliver->deliveries.push_back(std::move(delivery));
 }
 
 void QueueProcess::count_delivery(const Entry& entry) {

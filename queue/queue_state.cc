@@ -23,6 +23,7 @@ QueueState::QueueState(std::uint8_t max_priority) {
   if (max_priority == 0) return;
   upper_ = std::make_unique<Upper>();
   upper_->lines.resize(max_priority);
+  simple_ = false;
 }
 
 QueueState::~QueueState() {
@@ -58,7 +59,10 @@ Position QueueState::push(MessageRef message, Terms terms, std::uint8_t priority
   if (level > 0) upper_->pushed(level - 1U);
   ready_bytes_ += message->body_size();
   ++ready_;
-  if (terms.expires()) ++ready_expiring_;
+  if (terms.expires()) {
+    ++ready_expiring_;
+    simple_ = false;
+  }
   line.expiries.pushed(position, upper_ == nullptr ? position - 1 : line.last, terms);
   line.last = position;
   line.fresh.push(Entry(std::move(message), position));
@@ -70,8 +74,13 @@ Entry QueueState::pass(MessageRef message, std::uint8_t priority) {
   return Entry(std::move(message), position_of(level_of(priority)));
 }
 
-Entry QueueState::take(Terms& terms) {
-  RT_DCHECK(ready() > 0, "take from an empty queue");
+Entry QueueState::take_any(Terms& terms) {
+  Entry entry = take_first(terms);
+  simple_ = is_simple();
+  return entry;
+}
+
+Entry QueueState::take_first(Terms& terms) {
   --ready_;
   Line& line = first_line();
   if (returned_comes_first(line)) {
@@ -117,6 +126,7 @@ void QueueState::put_back(Entry entry, Terms terms, bool redelivered) {
   RT_DCHECK(entry && (entry.position() & kNumberMask) < next_position_,
             "put back what was never taken");
   if (redelivered) entry.mark_redelivered();
+  simple_ = false;
   ++ready_;
   ready_bytes_ += entry.message()->body_size();
   if (terms.expires()) ++ready_expiring_;
@@ -155,6 +165,7 @@ std::vector<EntryFifo> QueueState::take_all() {
   ready_ = 0;
   ready_bytes_ = 0;
   ready_expiring_ = 0;
+  simple_ = is_simple();
   return all;
 }
 

@@ -51,7 +51,15 @@ class QueueState {
   }
   Entry pass(MessageRef message, std::uint8_t priority);
   // The next one, and its terms. Only when ready() > 0.
-  Entry take(Terms& terms);
+  Entry take(Terms& terms) {
+    RT_DCHECK(ready() > 0, "take from an empty queue");
+    if (!simple_) [[unlikely]]
+      return take_any(terms);
+    Entry entry = lowest_.fresh.pop();
+    --ready_;
+    ready_bytes_ -= entry.message()->body_size();
+    return entry;
+  }
   // The terms of the next one. Only when ready() > 0.
   Terms front_terms() const;
   // An entry that was taken returns to its place; `redelivered` marks it, false leaves its mark as
@@ -103,9 +111,15 @@ class QueueState {
     return !returned_.empty() && (line.fresh.empty() || returned_.front().entry.position() <
                                                             line.fresh.front().position());
   }
+  Entry take_any(Terms& terms);
+  Entry take_first(Terms& terms);
   Returned take_returned();
   void returned_resized(std::size_t capacity_before);
 
+  // Whether one fifo is all there is: one level, nothing came back, nothing expires.
+  bool is_simple() const { return upper_ == nullptr && returned_.empty() && ready_expiring_ == 0; }
+
+  bool simple_ = true;  // only when is_simple(); take_any() looks again
   Position next_position_ = 1;
   std::size_t ready_ = 0;
   std::uint64_t ready_bytes_ = 0;
