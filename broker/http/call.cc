@@ -3,10 +3,13 @@
 #include <algorithm>
 
 #include "broker/broker_shard.h"
+#include "broker/http/limits.h"
 
 namespace ringtail::broker::http {
 
+using cluster::metadata::Command;
 using cluster::metadata::CommandResult;
+using cluster::metadata::Outcome;
 using cluster::metadata::View;
 using runtime::ShardId;
 using runtime::Status;
@@ -56,6 +59,34 @@ CommandResult Call::propose(cluster::metadata::Command command) {
         });
       }));
   return answered ? *result : CommandResult{};
+}
+
+std::vector<Outcome> Call::propose_all(const std::vector<Command>& commands) {
+  std::vector<Outcome> outcomes;
+  outcomes.reserve(commands.size());
+  while (outcomes.size() < commands.size() && !failed()) {
+    struct Batch {
+      std::vector<Command> commands;
+      std::vector<Outcome> outcomes;
+    };
+    const auto batch = std::make_shared<Batch>();
+    const auto from = commands.begin() + static_cast<std::ptrdiff_t>(outcomes.size());
+    const std::size_t size = std::min(kProposalsAtATime, commands.size() - outcomes.size());
+    batch->commands.assign(from, from + static_cast<std::ptrdiff_t>(size));
+    const bool answered = keep(gateway_.on_shard_later(
+        ShardId{0}, [batch](BrokerShard& shard, const std::function<void()>& done) {
+          for (Command& command : batch->commands) {
+            // Answers come in the order of the proposals.
+            shard.propose(std::move(command), [batch, done](const CommandResult& result) {
+              batch->outcomes.push_back(result.outcome);
+              if (batch->outcomes.size() == batch->commands.size()) done();
+            });
+          }
+        }));
+    if (!answered) break;
+    outcomes.insert(outcomes.end(), batch->outcomes.begin(), batch->outcomes.end());
+  }
+  return outcomes;
 }
 
 QueueAnswer Call::ask_queue(const cluster::metadata::QueueRecord& queue,

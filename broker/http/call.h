@@ -56,6 +56,9 @@ class Call {
   bool on_every_shard(const std::function<void(BrokerShard&)>& call);
   // Changes the metadata. Every shard has the change when it returns.
   cluster::metadata::CommandResult propose(cluster::metadata::Command command);
+  // Many, in order, several on their way at a time; what came of each.
+  std::vector<cluster::metadata::Outcome> propose_all(
+      const std::vector<cluster::metadata::Command>& commands);
   // Asks a queue; kNotFound: it is gone.
   QueueAnswer ask_queue(const cluster::metadata::QueueRecord& queue, const QueueQuestion& question);
 

@@ -31,5 +31,7 @@ inline constexpr int kRequestsPerConnection = 10000;
 inline constexpr std::uint64_t kGatewayTimeoutMs = 10000;
 // Queues, bindings or connections that are read in one go on a shard: a few hundred microseconds.
 inline constexpr std::size_t kPortion = 2000;
+// Proposals of one import that are on their way at a time: they travel and are written together.
+inline constexpr std::size_t kProposalsAtATime = 1024;
 
 }  // namespace ringtail::broker::http

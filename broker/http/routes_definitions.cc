@@ -1,4 +1,6 @@
 // Export and import of definitions.
+#include <algorithm>
+
 #include "broker/definitions.h"
 #include "broker/http/listing.h"
 #include "broker/http/login.h"
@@ -13,6 +15,9 @@ namespace ringtail::broker::http {
 using cluster::metadata::View;
 
 namespace {
+
+// Lines of problems in the log; their number is told in any case.
+constexpr std::size_t kProblemsLogged = 1000;
 
 ExportNames names_of(Call& call) {
   return {kRabbitVersion, call.config().product, std::string(runtime::kVersion)};
@@ -50,19 +55,18 @@ Response import_into(Call& call, const std::string& vhost) {
   ImportOptions options;
   options.vhost = vhost;
   options.hash_password = [](std::string_view password) { return hash_new_password(password); };
+  options.accept_quorum = call.config().accept_quorum_queues;
   auto imported = import_definitions_text(call.request().body, options);
   if (!imported.ok()) return bad_request(imported.status().text());
   std::vector<std::string> problems = std::move(imported.value().problems);
-  for (auto& command : imported.value().commands) {
-    const std::string subject = subject_of(command);
-    const auto result = call.propose(std::move(command));
-    if (call.failed()) break;
-    if (const std::string problem = problem_of(result.outcome); !problem.empty()) {
-      problems.push_back(subject + ": " + problem);
-    }
+  const auto& commands = imported.value().commands;
+  const auto outcomes = call.propose_all(commands);
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const std::string problem = problem_of(outcomes[i]);
+    if (!problem.empty()) problems.push_back(subject_of(commands[i]) + ": " + problem);
   }
-  for (const std::string& problem : problems) {
-    runtime::log(runtime::LogLevel::kWarning, "definitions", "{}", problem);
+  for (std::size_t i = 0; i < std::min(problems.size(), kProblemsLogged); ++i) {
+    runtime::log(runtime::LogLevel::kWarning, "definitions", "{}", problems[i]);
   }
   Response response = no_content();
   if (!problems.empty()) {
