@@ -3,6 +3,7 @@
 
 #include "broker/routing/exchange.h"
 #include "broker/runtime/check.h"
+#include "broker/runtime/parted.h"
 
 namespace ringtail::broker {
 
@@ -11,25 +12,32 @@ namespace {
 class DirectIndex : public BindingIndex {
  public:
   void add(std::string_view key, std::string_view, const Target& target) override {
-    auto found = by_key_.find(key);
-    if (found == by_key_.end()) found = by_key_.emplace(key, TargetSet()).first;
-    found->second.add(target);
+    Table& table = by_key_.of(TextHash()(key));
+    if (const auto found = table.find(key); found != table.end()) {
+      found->second.add(target);
+      return;
+    }
+    table.emplace(key, TargetSet()).first->second.add(target);
+    by_key_.grown();
   }
   void remove(std::string_view key, std::string_view, const Target& target) override {
-    const auto found = by_key_.find(key);
-    RT_CHECK(found != by_key_.end(), "a binding is removed that was never added");
+    Table& table = by_key_.of(TextHash()(key));
+    const auto found = table.find(key);
+    RT_CHECK(found != table.end(), "a binding is removed that was never added");
     found->second.remove(target);
-    if (found->second.empty()) by_key_.erase(found);
+    if (found->second.empty()) table.erase(found);
   }
   void match(const Routable& message, Matches& matches) const override {
     for_each_key(message, [this, &matches](std::string_view key) {
-      const auto found = by_key_.find(key);
-      if (found != by_key_.end()) found->second.reach_all(matches);
+      const Table& table = by_key_.of(TextHash()(key));
+      const auto found = table.find(key);
+      if (found != table.end()) found->second.reach_all(matches);
     });
   }
 
  private:
-  std::unordered_map<std::string, TargetSet, TextHash, std::equal_to<>> by_key_;
+  using Table = std::unordered_map<std::string, TargetSet, TextHash, std::equal_to<>>;
+  runtime::Parted<Table> by_key_;
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "broker/routing/route_table.h"
 #include "broker/routing/target_set.h"
+#include "broker/runtime/parted.h"
 
 namespace ringtail::broker {
 
@@ -98,17 +99,11 @@ std::string_view name_of(const Target& target);
 
 // The exchanges and queues of one vhost by name; the keys are the names in the records.
 struct VhostRoutes {
-  std::unordered_map<std::string_view, std::unique_ptr<Exchange>> exchanges;
-  std::unordered_map<std::string_view, std::unique_ptr<QueueTarget>> queues;
+  runtime::NameMap<Exchange> exchanges;
+  runtime::NameMap<QueueTarget> queues;
 
-  Exchange* exchange(std::string_view name) const {
-    const auto found = exchanges.find(name);
-    return found == exchanges.end() ? nullptr : found->second.get();
-  }
-  QueueTarget* queue(std::string_view name) const {
-    const auto found = queues.find(name);
-    return found == queues.end() ? nullptr : found->second.get();
-  }
+  Exchange* exchange(std::string_view name) const { return exchanges.find(name); }
+  QueueTarget* queue(std::string_view name) const { return queues.find(name); }
 };
 
 // Calls `visit` with the routing key and then with each further one.

@@ -46,18 +46,6 @@ std::string_view name_of(const Target& target) {
   return static_cast<const Exchange&>(target).record().name;
 }
 
-namespace {
-
-// The key is the name in the record: it must point into the one that stays.
-template <typename Map>
-void rename_key(Map& map, std::string_view old_key, std::string_view new_key) {
-  auto node = map.extract(old_key);
-  node.key() = new_key;
-  map.insert(std::move(node));
-}
-
-}  // namespace
-
 struct RouteTable::State {
   std::unordered_map<std::string, VhostRoutes, TextHash, std::equal_to<>> vhosts;
 
@@ -147,38 +135,38 @@ void RouteTable::exchange_added(const std::shared_ptr<const ExchangeRecord>& rec
   const ExchangeType* type = find_exchange_type(record->type);
   RT_CHECK(type != nullptr, "an exchange of a type that the channel should have refused");
   VhostRoutes& where = state_->vhost(record->vhost);
-  where.exchanges.emplace(record->name, std::make_unique<Exchange>(record, *type, where));
+  where.exchanges.add(record->name, std::make_unique<Exchange>(record, *type, where));
 }
 
 void RouteTable::exchange_changed(const std::shared_ptr<const ExchangeRecord>& record) {
   VhostRoutes& where = state_->vhost(record->vhost);
   Exchange* exchange = where.exchange(record->name);
   RT_CHECK(exchange != nullptr, "an exchange has changed that was never added");
-  const auto old = exchange->shared_record();
+  const auto before = exchange->shared_record();  // holds the name until it has moved
   exchange->replace(record);
-  rename_key(where.exchanges, old->name, record->name);
+  where.exchanges.move_name(record->name);
 }
 
 void RouteTable::exchange_removed(const ExchangeRecord& record) {
   VhostRoutes& where = state_->vhost(record.vhost);
-  where.exchanges.erase(where.exchanges.find(record.name));
+  where.exchanges.remove(record.name);
 }
 
 void RouteTable::queue_added(const std::shared_ptr<const QueueRecord>& record) {
-  state_->vhost(record->vhost).queues.emplace(record->name, std::make_unique<QueueTarget>(record));
+  state_->vhost(record->vhost).queues.add(record->name, std::make_unique<QueueTarget>(record));
 }
 
 void RouteTable::queue_changed(const std::shared_ptr<const QueueRecord>& record) {
   VhostRoutes& where = state_->vhost(record->vhost);
   QueueTarget* queue = where.queue(record->name);
   RT_CHECK(queue != nullptr, "a queue has changed that was never added");
-  const auto old = std::exchange(queue->record, record);
-  rename_key(where.queues, old->name, record->name);
+  const auto before = std::exchange(queue->record, record);  // holds the name until it has moved
+  where.queues.move_name(record->name);
 }
 
 void RouteTable::queue_removed(const QueueRecord& record) {
   VhostRoutes& where = state_->vhost(record.vhost);
-  where.queues.erase(where.queues.find(record.name));
+  where.queues.remove(record.name);
 }
 
 void RouteTable::binding_added(const BindingRecord& record) {
@@ -193,6 +181,10 @@ void RouteTable::binding_removed(const BindingRecord& record) {
   const Target* target = state_->target_of(record);
   RT_CHECK(source != nullptr && target != nullptr, "a binding between what is not there");
   source->index().remove(record.routing_key, record.arguments, *target);
+}
+
+void RouteTable::vhost_removed(const cluster::metadata::VhostRecord& record) {
+  state_->vhosts.erase(record.name);
 }
 
 }  // namespace ringtail::broker

@@ -76,6 +76,7 @@ class RouteTable : public cluster::metadata::Observer {
   void queue_removed(const cluster::metadata::QueueRecord& record) override;
   void binding_added(const cluster::metadata::BindingRecord& record) override;
   void binding_removed(const cluster::metadata::BindingRecord& record) override;
+  void vhost_removed(const cluster::metadata::VhostRecord& record) override;
 
  private:
   struct State;

@@ -11,6 +11,7 @@
 
 #include "broker/routing/exchange.h"
 #include "broker/runtime/check.h"
+#include "broker/runtime/parted.h"
 
 namespace ringtail::broker {
 
@@ -49,29 +50,33 @@ class Words {
  public:
   // kNone: no binding key has it.
   WordId find(std::string_view word) const {
-    const auto found = by_text_.find(word);
-    return found == by_text_.end() ? kNone : found->second.id;
+    const Table& table = by_text_.of(TextHash()(word));
+    const auto found = table.find(word);
+    return found == table.end() ? kNone : found->second.id;
   }
   WordId acquire(std::string_view word) {
-    const auto [found, added] = by_text_.try_emplace(std::string(word));
+    const auto [found, added] = by_text_.of(TextHash()(word)).try_emplace(std::string(word));
+    Word& known = found->second;
     if (added) {
       if (free_.empty()) {
-        found->second.id = static_cast<WordId>(texts_.size());
-        texts_.push_back(nullptr);
+        known.id = static_cast<WordId>(texts_.size());
+        texts_.emplace_back();
       } else {
-        found->second.id = free_.back();
+        known.id = free_.back();
         free_.pop_back();
       }
-      texts_[found->second.id] = &found->first;
+      texts_[known.id] = &found->first;
+      by_text_.grown();
     }
-    ++found->second.uses;
-    return found->second.id;
+    ++known.uses;
+    return known.id;
   }
   void release(WordId id) {
-    const auto found = by_text_.find(*texts_[id]);
+    Table& table = by_text_.of(TextHash()(*texts_[id]));
+    const auto found = table.find(*texts_[id]);
     if (--found->second.uses > 0) return;
     free_.push_back(id);
-    by_text_.erase(found);
+    table.erase(found);
   }
 
  private:
@@ -79,29 +84,28 @@ class Words {
     WordId id = kNone;
     std::uint32_t uses = 0;
   };
-  std::unordered_map<std::string, Word, TextHash, std::equal_to<>> by_text_;
-  std::vector<const std::string*> texts_;  // by id
+  using Table = std::unordered_map<std::string, Word, TextHash, std::equal_to<>>;
+  runtime::Parted<Table> by_text_;
+  runtime::Chunked<const std::string*> texts_;  // by id
   std::vector<WordId> free_;
 };
 
-// (parent, word) -> child for all nodes of a trie: open addressing, linear probing, no tombstones.
-class Children {
+// (parent, word) -> child: open addressing, linear probing, no tombstones.
+class ChildTable {
  public:
-  NodeId find(NodeId parent, WordId word) const {
+  NodeId find(std::uint64_t key) const {
     if (slots_.empty()) return kNone;
-    const std::uint64_t key = key_of(parent, word);
     for (std::size_t at = home(key);; at = (at + 1) & mask()) {
       if (slots_[at].key == key) return slots_[at].child;
       if (slots_[at].key == kEmpty) return kNone;
     }
   }
-  void insert(NodeId parent, WordId word, NodeId child) {
+  void insert(std::uint64_t key, NodeId child) {
     if ((size_ + 1) * 2 > slots_.size()) grow();
     ++size_;
-    place(key_of(parent, word), child);
+    place(key, child);
   }
-  void erase(NodeId parent, WordId word) {
-    const std::uint64_t key = key_of(parent, word);
+  void erase(std::uint64_t key) {
     std::size_t hole = home(key);
     while (slots_[hole].key != key) hole = (hole + 1) & mask();
     --size_;
@@ -115,6 +119,16 @@ class Children {
     slots_[hole].key = kEmpty;
     if (size_ == 0) slots_ = {};
   }
+  std::size_t size() const { return size_; }
+  template <typename Visit>
+  void for_each(const Visit& visit) const {
+    for (const Slot& slot : slots_) {
+      if (slot.key != kEmpty) visit(slot.key, slot.child);
+    }
+  }
+  static std::uint64_t mix(std::uint64_t key) {
+    return (key ^ (key >> 29)) * 0x9E3779B97F4A7C15ULL;
+  }
 
  private:
   static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
@@ -122,13 +136,9 @@ class Children {
     std::uint64_t key = kEmpty;
     NodeId child = kNone;
   };
-  static std::uint64_t key_of(NodeId parent, WordId word) {
-    return std::uint64_t{parent} << 32 | word;
-  }
   std::size_t mask() const { return slots_.size() - 1; }
   std::size_t home(std::uint64_t key) const {
-    const std::uint64_t mixed = (key ^ (key >> 29)) * 0x9E3779B97F4A7C15ULL;
-    return static_cast<std::size_t>(mixed >> 32) & mask();
+    return static_cast<std::size_t>(mix(key) >> 32) & mask();
   }
   void place(std::uint64_t key, NodeId child) {
     std::size_t at = home(key);
@@ -147,6 +157,47 @@ class Children {
   std::size_t size_ = 0;
 };
 
+// All children of a trie, in parts as runtime::Parted has them and for its reason.
+class Children {
+ public:
+  NodeId find(NodeId parent, WordId word) const {
+    const std::uint64_t key = key_of(parent, word);
+    return of(key).find(key);
+  }
+  void insert(NodeId parent, WordId word, NodeId child) {
+    if (parts_.empty() && whole_.size() == kWholeMax) [[unlikely]]
+      split();
+    const std::uint64_t key = key_of(parent, word);
+    of(key).insert(key, child);
+  }
+  void erase(NodeId parent, WordId word) {
+    const std::uint64_t key = key_of(parent, word);
+    of(key).erase(key);
+  }
+
+ private:
+  static constexpr std::size_t kWholeMax = 4096;
+  static constexpr std::size_t kParts = 256;
+
+  static std::uint64_t key_of(NodeId parent, WordId word) {
+    return std::uint64_t{parent} << 32 | word;
+  }
+  ChildTable& of(std::uint64_t key) {
+    return parts_.empty() ? whole_ : parts_[ChildTable::mix(key) >> 56];
+  }
+  const ChildTable& of(std::uint64_t key) const {
+    return parts_.empty() ? whole_ : parts_[ChildTable::mix(key) >> 56];
+  }
+  void split() {
+    parts_.resize(kParts);
+    whole_.for_each([this](std::uint64_t key, NodeId child) { of(key).insert(key, child); });
+    whole_ = {};
+  }
+
+  ChildTable whole_;
+  std::vector<ChildTable> parts_;  // in the place of the whole, or none
+};
+
 struct Node {
   NodeId parent = kNone;
   WordId word = kNone;  // that leads here from the parent
@@ -161,7 +212,7 @@ struct Node {
 
 class TopicIndex : public BindingIndex {
  public:
-  TopicIndex() : nodes_(1) {}
+  TopicIndex() { nodes_.emplace_back(); }
 
   void add(std::string_view key, std::string_view, const Target& target) override {
     NodeId node = kRoot;
@@ -303,7 +354,7 @@ class TopicIndex : public BindingIndex {
     reached_.push_back(node);
   }
 
-  std::vector<Node> nodes_;
+  runtime::Chunked<Node> nodes_;
   std::vector<NodeId> free_;
   Words words_;
   Children children_;

@@ -58,11 +58,13 @@ Store::Store(std::uint16_t shards)
 
 Store::~Store() {
   // The lists must be empty when their entries go.
-  for (const auto& binding : state_->bindings) {
-    binding->source->bindings_from.erase(binding->source->bindings_from.iterator_to(*binding));
-    binding->destination->bindings_to.erase(
-        binding->destination->bindings_to.iterator_to(*binding));
-  }
+  state_->bindings.for_each_part([](const State::BindingSet& part) {
+    for (const auto& binding : part) {
+      binding->source->bindings_from.erase(binding->source->bindings_from.iterator_to(*binding));
+      binding->destination->bindings_to.erase(
+          binding->destination->bindings_to.iterator_to(*binding));
+    }
+  });
 }
 
 CommandResult Store::apply(const Command& command) {
@@ -100,7 +102,7 @@ std::shared_ptr<const QueueRecord> Store::queue(std::string_view vhost,
                                                 std::string_view name) const {
   const Vhost* where = state_->vhost(vhost);
   if (where == nullptr) return nullptr;
-  const QueueEntry* entry = find_entry(where->queues, name);
+  const QueueEntry* entry = where->queues.find(name);
   return entry == nullptr ? nullptr : entry->record;
 }
 
@@ -108,7 +110,7 @@ std::shared_ptr<const ExchangeRecord> Store::exchange(std::string_view vhost,
                                                       std::string_view name) const {
   const Vhost* where = state_->vhost(vhost);
   if (where == nullptr) return nullptr;
-  const ExchangeEntry* entry = find_entry(where->exchanges, name);
+  const ExchangeEntry* entry = where->exchanges.find(name);
   return entry == nullptr ? nullptr : entry->record;
 }
 
@@ -188,7 +190,7 @@ std::size_t Store::visit_bindings_from(
     std::string_view vhost, std::string_view source, std::size_t skip, std::size_t limit,
     const std::function<void(const BindingRecord&)>& visit) const {
   const Vhost* where = state_->vhost(vhost);
-  const ExchangeEntry* entry = where == nullptr ? nullptr : find_entry(where->exchanges, source);
+  const ExchangeEntry* entry = where == nullptr ? nullptr : where->exchanges.find(source);
   return entry == nullptr ? 0 : visit_some(entry->bindings_from, skip, limit, visit);
 }
 
@@ -200,9 +202,9 @@ std::size_t Store::visit_bindings_to(std::string_view vhost, DestinationKind kin
   if (where == nullptr) return 0;
   const Endpoint* entry = nullptr;
   if (kind == DestinationKind::kQueue) {
-    entry = find_entry(where->queues, destination);
+    entry = where->queues.find(destination);
   } else {
-    entry = find_entry(where->exchanges, destination);
+    entry = where->exchanges.find(destination);
   }
   return entry == nullptr ? 0 : visit_some(entry->bindings_to, skip, limit, visit);
 }
@@ -275,17 +277,17 @@ CommandResult Store::State::apply(const DeleteVhost& command) {
 CommandResult Store::State::apply(const DeclareExchange& command) {
   Vhost* where = vhost(command.record.vhost);
   if (where == nullptr) return {Outcome::kNoVhost, nullptr, nullptr};
-  if (const ExchangeEntry* entry = find_entry(where->exchanges, command.record.name)) {
+  if (const ExchangeEntry* entry = where->exchanges.find(command.record.name)) {
     return {Outcome::kUnchanged, nullptr, entry->record};
   }
   create_exchange(*where, command.record);
-  return {Outcome::kDone, nullptr, where->exchanges.find(command.record.name)->second->record};
+  return {Outcome::kDone, nullptr, where->exchanges.find(command.record.name)->record};
 }
 
 CommandResult Store::State::apply(const DeleteExchange& command) {
   Vhost* where = vhost(command.vhost);
   if (where == nullptr) return {Outcome::kNoVhost, nullptr, nullptr};
-  ExchangeEntry* entry = find_entry(where->exchanges, command.name);
+  ExchangeEntry* entry = where->exchanges.find(command.name);
   if (entry == nullptr) return {Outcome::kUnchanged, nullptr, nullptr};
   if (entry->record->predeclared) return {Outcome::kUnchanged, nullptr, entry->record};
   if (command.if_unused && !entry->bindings_from.empty()) {
@@ -300,7 +302,7 @@ CommandResult Store::State::apply(const DeleteExchange& command) {
 CommandResult Store::State::apply(const DeclareQueue& command) {
   Vhost* where = vhost(command.record.vhost);
   if (where == nullptr) return {Outcome::kNoVhost, nullptr, nullptr};
-  if (const QueueEntry* entry = find_entry(where->queues, command.record.name)) {
+  if (const QueueEntry* entry = where->queues.find(command.record.name)) {
     return {Outcome::kUnchanged, entry->record, nullptr};
   }
   const std::optional<std::uint64_t>& limit = where->record->limits.max_queues;
@@ -314,11 +316,10 @@ CommandResult Store::State::apply(const DeclareQueue& command) {
 CommandResult Store::State::apply(const DeleteQueue& command) {
   Vhost* where = vhost(command.vhost);
   if (where == nullptr) return {Outcome::kNoVhost, nullptr, nullptr};
-  const auto found = where->queues.find(command.name);
-  if (found == where->queues.end()) return {Outcome::kUnchanged, nullptr, nullptr};
-  QueueEntry& entry = *found->second;
-  if (entry.record->qid != command.qid) return {Outcome::kUnchanged, entry.record, nullptr};
-  drop_queue(*where, entry);
+  QueueEntry* entry = where->queues.find(command.name);
+  if (entry == nullptr) return {Outcome::kUnchanged, nullptr, nullptr};
+  if (entry->record->qid != command.qid) return {Outcome::kUnchanged, entry->record, nullptr};
+  drop_queue(*where, *entry);
   drop_orphans(*where);
   return {};
 }
@@ -328,7 +329,7 @@ CommandResult Store::State::apply(const Bind& command) {
   const Outcome found = resolve(command.record, key);
   if (found != Outcome::kDone) return {found, nullptr, nullptr};
   // The default exchange's bindings are implied; the channel refuses others.
-  if (key.source->record->name.empty() || bindings.find(key) != bindings.end()) {
+  if (key.source->record->name.empty() || find_binding(key) != nullptr) {
     return {Outcome::kUnchanged, nullptr, key.source->record};
   }
   create_binding(key, command.record);
@@ -339,13 +340,13 @@ CommandResult Store::State::apply(const Unbind& command) {
   BindingKey key{};
   const Outcome outcome = resolve(command.record, key);
   if (outcome != Outcome::kDone) return {outcome, nullptr, nullptr};
-  const auto found = bindings.find(key);
-  if (found == bindings.end()) return {Outcome::kUnchanged, nullptr, key.source->record};
+  Binding* found = find_binding(key);
+  if (found == nullptr) return {Outcome::kUnchanged, nullptr, key.source->record};
   ++version;
   Vhost& where = *vhost(command.record.vhost);
-  drop_binding(**found);
+  drop_binding(*found);
   drop_orphans(where);
-  const ExchangeEntry* source = find_entry(where.exchanges, command.record.source);
+  const ExchangeEntry* source = where.exchanges.find(command.record.source);
   return {Outcome::kDone, nullptr, source == nullptr ? nullptr : source->record};
 }
 
@@ -377,7 +378,7 @@ void Store::State::create_exchange(Vhost& where, const ExchangeRecord& wanted) {
   record->policy = policies.of({.vhost = record->vhost, .name = record->name, .exchange = true});
   auto entry = std::make_unique<ExchangeEntry>(next_id++);
   entry->record = record;
-  where.exchanges.emplace(record->name, std::move(entry));
+  where.exchanges.add(record->name, std::move(entry));
   if (is_saved(*record)) tell(ChangeKind::kPut, record.get());
   const std::shared_ptr<const ExchangeRecord> added = std::move(record);
   for (Observer* observer : observers) observer->exchange_added(added);
@@ -394,7 +395,7 @@ std::shared_ptr<const QueueRecord> Store::State::create_queue(Vhost& where, Queu
   ++queues_of_shard[record->shard.value];
   auto entry = std::make_unique<QueueEntry>(next_id++);
   entry->record = record;
-  where.queues.emplace(record->name, std::move(entry));
+  where.queues.add(record->name, std::move(entry));
   if (is_saved(*record)) tell(ChangeKind::kPut, record.get());
   const std::shared_ptr<const QueueRecord> added = std::move(record);
   for (Observer* observer : observers) observer->queue_added(added);
@@ -418,19 +419,21 @@ void Store::State::create_binding(const BindingKey& key, const BindingRecord& re
   binding->source->bindings_from.push_back(*binding);
   binding->destination->bindings_to.push_back(*binding);
   if (is_saved(*binding)) tell(ChangeKind::kPut, &record);
-  bindings.insert(std::move(binding));
+  BindingSet& part = bindings.of(binding->hash);
+  part.insert(std::move(binding));
+  bindings.grown();
   for (Observer* observer : observers) observer->binding_added(record);
 }
 
 Outcome Store::State::resolve(const BindingRecord& record, BindingKey& key) {
   const Vhost* where = vhost(record.vhost);
   if (where == nullptr) return Outcome::kNoVhost;
-  key.source = find_entry(where->exchanges, record.source);
+  key.source = where->exchanges.find(record.source);
   if (key.source == nullptr) return Outcome::kNoExchange;
   if (record.kind == DestinationKind::kQueue) {
-    key.destination = find_entry(where->queues, record.destination);
+    key.destination = where->queues.find(record.destination);
   } else {
-    key.destination = find_entry(where->exchanges, record.destination);
+    key.destination = where->exchanges.find(record.destination);
   }
   if (key.destination == nullptr) return Outcome::kNoDestination;
   key.key = record.routing_key;
@@ -446,7 +449,8 @@ void Store::State::drop_binding(Binding& binding) {
   source.bindings_from.erase(source.bindings_from.iterator_to(binding));
   binding.destination->bindings_to.erase(binding.destination->bindings_to.iterator_to(binding));
   const BindingKey key{&source, binding.destination, binding.key(), binding.arguments()};
-  bindings.erase(bindings.find(key));
+  BindingSet& part = bindings.of(binding.hash);
+  part.erase(part.find(key));
   for (Observer* observer : observers) observer->binding_removed(record);
   if (source.record->auto_delete && source.bindings_from.empty() && !source.going &&
       !source.record->predeclared) {
@@ -462,7 +466,7 @@ void Store::State::drop_exchange(Vhost& where, ExchangeEntry& entry) {
   const std::shared_ptr<const ExchangeRecord> record = entry.record;
   if (is_saved(*record)) tell(ChangeKind::kErase, record.get());
   for (auto& [number, walk] : walks) walk.leave(entry);
-  where.exchanges.erase(where.exchanges.find(record->name));
+  where.exchanges.remove(record->name);
   for (Observer* observer : observers) observer->exchange_removed(*record);
 }
 
@@ -478,7 +482,7 @@ void Store::State::drop_queue(Vhost& where, QueueEntry& entry) {
   const std::shared_ptr<const QueueRecord> record = entry.record;
   if (is_saved(*record)) tell(ChangeKind::kErase, record.get());
   --queues_of_shard[record->shard.value];
-  where.queues.erase(where.queues.find(record->name));
+  where.queues.remove(record->name);
   for (Observer* observer : observers) observer->queue_removed(*record);
 }
 

@@ -12,10 +12,8 @@ namespace {
 // The keys of the store's maps are the names in the records: a record is replaced under its key.
 template <typename Map, typename Entry, typename RecordPtr>
 void replace_record(Map& map, Entry& entry, const RecordPtr& record) {
-  auto node = map.extract(entry.record->name);
-  entry.record = record;
-  node.key() = entry.record->name;
-  map.insert(std::move(node));
+  const auto before = std::exchange(entry.record, record);
+  map.move_name(record->name);
 }
 
 }  // namespace
@@ -56,11 +54,11 @@ struct Changed {
 template <typename Entry, typename Map>
 std::vector<Changed<Entry>> changed_by(const Policies::Recompute& recompute, const Map& map) {
   std::vector<Changed<Entry>> changed;
-  for (const auto& [name, entry] : map) {
-    const auto& record = *entry->record;
+  map.for_each([&](Entry& entry) {
+    const auto& record = *entry.record;
     auto policy = recompute(subject_of(record), record.policy);
-    if (policy != record.policy) changed.push_back({entry.get(), std::move(policy)});
-  }
+    if (policy != record.policy) changed.push_back({&entry, std::move(policy)});
+  });
   std::sort(changed.begin(), changed.end(),
             [](const auto& a, const auto& b) { return a.entry->id < b.entry->id; });
   return changed;

@@ -140,7 +140,7 @@ bool Store::walk_saved(std::uint64_t number, std::size_t limit, ChangeSink& visi
     } else if (walk->next_exchange < walk->exchanges.size()) {
       const ExchangeRecord& record = *walk->exchanges[walk->next_exchange++];
       Vhost* where = state_->vhost(record.vhost);
-      ExchangeEntry* entry = where == nullptr ? nullptr : find_entry(where->exchanges, record.name);
+      ExchangeEntry* entry = where == nullptr ? nullptr : where->exchanges.find(record.name);
       walk->exchange = entry;
       if (entry != nullptr && !entry->bindings_from.empty()) {
         walk->binding = &entry->bindings_from.front();

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "broker/runtime/parted.h"
 #include "cluster/metadata/access_records.h"
 #include "cluster/metadata/changes.h"
 #include "cluster/metadata/policies.h"
@@ -113,29 +114,23 @@ struct BindingEqual {
 // The keys are the names in the records.
 struct Vhost {
   std::shared_ptr<const VhostRecord> record;
-  std::unordered_map<std::string_view, std::unique_ptr<ExchangeEntry>> exchanges;
-  std::unordered_map<std::string_view, std::unique_ptr<QueueEntry>> queues;
+  runtime::NameMap<ExchangeEntry> exchanges;
+  runtime::NameMap<QueueEntry> queues;
 };
-
-template <typename Map>
-auto* find_entry(const Map& map, std::string_view name) {
-  const auto found = map.find(name);
-  return found == map.end() ? nullptr : found->second.get();
-}
 
 // In the order of creation, since a hash map has none.
 template <typename Entry, typename Map>
 std::vector<Entry*> entries_by_age(const Map& map) {
   std::vector<Entry*> entries;
   entries.reserve(map.size());
-  for (const auto& [name, entry] : map) entries.push_back(entry.get());
+  map.for_each([&entries](Entry& entry) { entries.push_back(&entry); });
   std::sort(entries.begin(), entries.end(),
             [](const Entry* a, const Entry* b) { return a->id < b->id; });
   return entries;
 }
 template <typename Entry, typename Map>
 void append_entries(const Map& map, std::vector<const Entry*>& out) {
-  for (const auto& [name, entry] : map) out.push_back(entry.get());
+  map.for_each([&out](const Entry& entry) { out.push_back(&entry); });
 }
 template <typename Entry>
 void sort_by_creation(std::vector<const Entry*>& entries) {
@@ -187,7 +182,14 @@ struct Store::State {
       : queues_of_shard(shards, 0), version(store_version), access_version(store_access_version) {}
 
   std::map<std::string, Vhost, std::less<>> vhosts;
-  std::unordered_set<std::unique_ptr<Binding>, BindingHash, BindingEqual> bindings;
+  using BindingSet = std::unordered_set<std::unique_ptr<Binding>, BindingHash, BindingEqual>;
+  runtime::Parted<BindingSet> bindings;
+  // Null: there is none.
+  Binding* find_binding(const BindingKey& key) const {
+    const BindingSet& part = bindings.of(BindingHash()(key));
+    const auto found = part.find(key);
+    return found == part.end() ? nullptr : found->get();
+  }
   std::vector<std::size_t> queues_of_shard;
   std::uint64_t next_id = 1;
   std::uint64_t next_qid = 1;

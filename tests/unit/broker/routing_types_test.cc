@@ -387,3 +387,29 @@ TEST_CASE("a queue's record is replaced where routing answers with it") {
     CHECK(queues[0] == changed.get());
   }
 }
+
+TEST_CASE("many bindings: tables that are kept in parts answer as small ones do") {
+  Routes routes;
+  routes.queue("a");
+  routes.queue("b");
+  const auto key = [](std::size_t i) { return "k" + number(i) + ".x" + number(i % 7); };
+  for (const char* exchange : {"amq.direct", "amq.topic"}) {
+    for (std::size_t i = 0; i < 10000; ++i) {
+      CHECK(routes.bind(exchange, i % 2 == 0 ? "a" : "b", key(i)) == Routes::Outcome::kDone);
+    }
+    CHECK(routes.bind(exchange, "a", key(4)) == Routes::Outcome::kUnchanged);
+    for (std::size_t i = 0; i < 10000; ++i) {
+      CHECK(routes.route(exchange, key(i)) == Names{i % 2 == 0 ? "a" : "b"});
+    }
+    CHECK(routes.route(exchange, "k1.x2").empty());
+    for (std::size_t i = 0; i < 10000; i += 3) {
+      CHECK(routes.unbind(exchange, i % 2 == 0 ? "a" : "b", key(i)) == Routes::Outcome::kDone);
+    }
+    for (std::size_t i = 0; i < 10000; ++i) {
+      CHECK(routes.route(exchange, key(i)).empty() == (i % 3 == 0));
+    }
+  }
+  routes.delete_queue("a");
+  routes.delete_queue("b");
+  CHECK(routes.route("amq.topic", key(1)).empty());
+}
