@@ -4,6 +4,7 @@
 
 #include "broker/base64.h"
 #include "broker/definitions.h"
+#include "broker/definitions_names.h"
 
 namespace ringtail::broker {
 
@@ -11,10 +12,8 @@ using cluster::metadata::BindingRecord;
 using cluster::metadata::DestinationKind;
 using cluster::metadata::ExchangeRecord;
 using cluster::metadata::ParameterRecord;
-using cluster::metadata::PasswordHashing;
 using cluster::metadata::PermissionRecord;
 using cluster::metadata::PolicyRecord;
-using cluster::metadata::PolicyTarget;
 using cluster::metadata::QueueRecord;
 using cluster::metadata::TopicPermissionRecord;
 using cluster::metadata::UserRecord;
@@ -22,34 +21,6 @@ using cluster::metadata::VhostRecord;
 using cluster::metadata::View;
 
 namespace {
-
-const char* name_of(PasswordHashing hashing) {
-  switch (hashing) {
-    case PasswordHashing::kSha256:
-      break;
-    case PasswordHashing::kSha512:
-      return "rabbit_password_hashing_sha512";
-    case PasswordHashing::kMd5:
-      return "rabbit_password_hashing_md5";
-  }
-  return "rabbit_password_hashing_sha256";
-}
-
-const char* name_of(PolicyTarget target) {
-  switch (target) {
-    case PolicyTarget::kAll:
-      break;
-    case PolicyTarget::kQueues:
-      return "queues";
-    case PolicyTarget::kExchanges:
-      return "exchanges";
-    case PolicyTarget::kClassicQueues:
-      return "classic_queues";
-    case PolicyTarget::kQuorumQueues:
-      return "quorum_queues";
-  }
-  return "all";
-}
 
 // Of a limit that is set; none is left out.
 void put_limit(OrderedJson& limits, const char* name, const std::optional<std::uint64_t>& limit) {

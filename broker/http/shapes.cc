@@ -7,6 +7,7 @@
 #include <array>
 
 #include "broker/base64.h"
+#include "broker/definitions_names.h"
 #include "broker/http/message.h"
 #include "broker/runtime/check.h"
 
@@ -16,10 +17,8 @@ using cluster::metadata::BindingRecord;
 using cluster::metadata::DestinationKind;
 using cluster::metadata::ExchangeRecord;
 using cluster::metadata::ParameterRecord;
-using cluster::metadata::PasswordHashing;
 using cluster::metadata::PermissionRecord;
 using cluster::metadata::PolicyRecord;
-using cluster::metadata::PolicyTarget;
 using cluster::metadata::TopicPermissionRecord;
 using cluster::metadata::UserLimits;
 using cluster::metadata::UserRecord;
@@ -56,34 +55,6 @@ std::string encoded_key(std::string_view key) {
   return encoded;
 }
 
-const char* text_of(PasswordHashing hashing) {
-  switch (hashing) {
-    case PasswordHashing::kSha256:
-      break;
-    case PasswordHashing::kSha512:
-      return "rabbit_password_hashing_sha512";
-    case PasswordHashing::kMd5:
-      return "rabbit_password_hashing_md5";
-  }
-  return "rabbit_password_hashing_sha256";
-}
-
-const char* text_of(PolicyTarget target) {
-  switch (target) {
-    case PolicyTarget::kAll:
-      break;
-    case PolicyTarget::kQueues:
-      return "queues";
-    case PolicyTarget::kExchanges:
-      return "exchanges";
-    case PolicyTarget::kClassicQueues:
-      return "classic_queues";
-    case PolicyTarget::kQuorumQueues:
-      return "quorum_queues";
-  }
-  return "all";
-}
-
 Json value_json(const ParameterRecord& parameter) {
   auto parsed = parse_json(parameter.value);
   return parsed.ok() ? std::move(parsed).value() : Json();
@@ -94,7 +65,7 @@ Json value_json(const ParameterRecord& parameter) {
 Json user_json(const UserRecord& user) {
   return {{"name", user.name},
           {"password_hash", base64_encode(user.password_hash)},
-          {"hashing_algorithm", text_of(user.hashing)},
+          {"hashing_algorithm", name_of(user.hashing)},
           {"tags", user.tags},
           {"limits", user_limits_json(user.limits)}};
 }
@@ -119,7 +90,7 @@ Json policy_json(const PolicyRecord& policy) {
   return {{"vhost", policy.vhost},
           {"name", policy.name},
           {"pattern", policy.pattern},
-          {"apply-to", text_of(policy.apply_to)},
+          {"apply-to", name_of(policy.apply_to)},
           {"definition", json_of_policy_definition(policy.definition)},
           {"priority", policy.priority}};
 }
