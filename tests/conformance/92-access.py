@@ -436,7 +436,10 @@ def a_deleted_vhost_puts_everybody_out_and_its_queues_go():
     got = conn.read(DEADLINE * 3)
     if got.name == 'basic.cancel':
         got = conn.read(DEADLINE * 3)
-    equal((got.name, got.reply_code, got.reply_text),
+    text = got.reply_text
+    if BROKER == 'rabbitmq':  # where the vhost's process may be quicker
+        text = text.replace(' is down', ' is deleted')
+    equal((got.name, got.reply_code, text),
           ('connection.close', 320, "CONNECTION_FORCED - vhost '%s' is deleted" % name), 'reply')
     other.rpc(1, 'basic.qos')
     open_fails('NOT_ALLOWED - vhost %s not found' % name, USER, name, PASSWORD)
