@@ -198,6 +198,10 @@ class Channel final : public runtime::Actor {
   void give_back(std::uint64_t tag, bool multiple, TxAck::What what);
   void finish(const Unacked::Entry& entry, TxAck::What what);
   void deliver(queue::Deliver& letter);
+  void write_delivery(const Consumer& consumer, const queue::Delivery& delivery, std::uint64_t tag,
+                      const amqp::Content& content);
+  void write_counted_delivery(const Consumer& consumer, const queue::Delivery& delivery,
+                              std::uint64_t tag);
   void deliver_one(QueueLink& link, queue::Delivery& delivery, std::uint32_t stamp);
   bool over_global_prefetch() const {
     return global_prefetch_ != 0 && unacked_.count() + tx_acks_.size() >= global_prefetch_;

@@ -213,23 +213,36 @@ void Channel::deliver_one(QueueLink& link, queue::Delivery& delivery, std::uint3
       unacked_.add({tag, &link, delivery.token, consumer->id, stamp});
       ++link.unacked;
     }
-    amqp::Content content = content_of(message);
-    std::string counted;
-    if (delivery.delivery_count != 0) [[unlikely]] {
-      counted = with_delivery_count(content.properties, delivery.delivery_count);
-      content.properties = runtime::as_bytes(counted);
+    if (delivery.delivery_count == 0) [[likely]] {
+      write_delivery(*consumer, delivery, tag, content_of(message));
+    } else {
+      write_counted_delivery(*consumer, delivery, tag);
     }
-    amqp::write_deliver(connection_.out(), {.channel = number_,
-                                            .redelivered = delivery.redelivered,
-                                            .frame_max = connection_.frame_max(),
-                                            .delivery_tag = tag,
-                                            .consumer_tag = consumer->tag,
-                                            .route = message.route(),
-                                            .content = content});
   }
   ++consumer->written_messages;
   consumer->written_bytes += message.footprint();
   if (!consumer->credit_due) want_credit(*consumer);
+}
+
+void Channel::write_delivery(const Consumer& consumer, const queue::Delivery& delivery,
+                             std::uint64_t tag, const amqp::Content& content) {
+  amqp::write_deliver(connection_.out(), {.channel = number_,
+                                          .redelivered = delivery.redelivered,
+                                          .frame_max = connection_.frame_max(),
+                                          .delivery_tag = tag,
+                                          .consumer_tag = consumer.tag,
+                                          .route = delivery.message->route(),
+                                          .content = content});
+}
+
+// Apart, so that other deliveries do not pay for the text.
+[[gnu::noinline]] void Channel::write_counted_delivery(const Consumer& consumer,
+                                                       const queue::Delivery& delivery,
+                                                       std::uint64_t tag) {
+  amqp::Content content = content_of(*delivery.message);
+  const std::string counted = with_delivery_count(content.properties, delivery.delivery_count);
+  content.properties = runtime::as_bytes(counted);
+  write_delivery(consumer, delivery, tag, content);
 }
 
 // The consumer is to hear how far its deliveries are written when there is room for more.
