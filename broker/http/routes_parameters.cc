@@ -35,7 +35,7 @@ std::optional<Response> refuse_vhost(Call& call) {
   bool may = false;
   call.read([&](const View& view) {
     exists = view.has_vhost(call.part(1));
-    may = call.may_enter(view, call.part(1));
+    may = call.may_enter(view, call.part(1)) || call.is_administrator();
   });
   if (!exists) return not_found();
   if (!may) return not_authorised("User not authorised to access virtual host");

@@ -357,4 +357,16 @@ def permissions_hold_over_http():
         user.ok('DELETE', v('queues', 'cmine'), status=204)
 
 
+@case
+def an_administrator_makes_policies_where_he_may_not_enter():
+    with Vhost() as v:
+        admin.ok('DELETE', '/permissions/%s/%s' % (enc(v.name), enc(ADMIN[0])), status=204)
+        policy = {'pattern': 'a', 'definition': {'max-length': 1}}
+        for kind in ('policies', 'operator-policies'):
+            admin.ok('PUT', v(kind, 'p'), policy, status=201)
+            admin.ok('GET', v(kind), status=200)
+            admin.ok('DELETE', v(kind, 'p'), status=204)
+        equal(admin('PUT', v('queues', 'q'), {}).status, 401, 'status of a queue')
+
+
 run(run_cases)
