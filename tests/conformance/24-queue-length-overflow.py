@@ -24,17 +24,19 @@ def numbers(bodies):
     return [int(body) for body in bodies]
 
 
-def answers(conn, count, channel=1):
-    """The answers to the next `count` publishes: 'a' for an ack, 'n' for a nack, by number."""
+def answers(conn, count, channel=1, aside=None):
+    """The answers to the next `count` publishes: 'a' for an ack, 'n' for a nack, by number; they
+    may come in any order. Deliveries go to `aside`."""
     got = {}
-    done = 0
     while len(got) < count:
         m = conn.read()
+        if aside is not None and m.name == 'basic.deliver':
+            aside.append(m)
+            continue
         assert m.name in ('basic.ack', 'basic.nack') and m.channel == channel, 'got %r' % m
         first = min(n for n in range(1, 10000) if n not in got) if m.multiple else m.delivery_tag
         for n in range(first, m.delivery_tag + 1):
             got.setdefault(n, m.name[6])
-        done = max(done, m.delivery_tag)
     return ''.join(got[n] for n in sorted(got))
 
 
@@ -231,16 +233,7 @@ _letters = []
 
 def answers_on(conn, count):
     """As answers(); deliveries in between are put aside."""
-    got = []
-    while len(got) < count:
-        m = conn.read()
-        if m.name == 'basic.deliver':
-            _letters.append(m)
-            continue
-        first = len(got) + 1 if m.multiple else m.delivery_tag
-        equal(first, len(got) + 1, 'first number answered')
-        got += m.name[6] * (m.delivery_tag - len(got))
-    return ''.join(got)
+    return answers(conn, count, aside=_letters)
 
 
 @case
