@@ -94,20 +94,24 @@ Qid QueueRegistry::visit_some(Qid after, std::size_t limit,
   return at == queues_.end() ? Qid{0} : last;
 }
 
+// Letters of any kind come here: only those to queues are more than Letters.
 void QueueRegistry::receive(runtime::LetterPtr letter) noexcept {
-  const Qid qid = static_cast<const QueueLetter&>(*letter).qid;
-  const runtime::Address queue{shard_.node(), shard_.id(), runtime::ActorId{qid.value}};
   if (letter->kind == kChannelGone) {
     const auto& gone = letter_cast<ChannelGone>(*letter);
     if (!gone.wants_notice) return;
-    auto notice = std::make_unique<ChannelForgotten>(qid);
+    auto notice = std::make_unique<ChannelForgotten>(gone.qid);
     notice->request = gone.request;
-    shard_.post(queue, gone.notify, std::move(notice));
+    shard_.post(address_of(gone.qid), gone.notify, std::move(notice));
     return;
   }
   runtime::LetterPtr answer = answer_of_missing(*letter);
   if (answer == nullptr) return;
-  shard_.post(queue, letter->from, std::move(answer));
+  const Qid qid = static_cast<const QueueLetter&>(*letter).qid;
+  shard_.post(address_of(qid), letter->from, std::move(answer));
+}
+
+runtime::Address QueueRegistry::address_of(Qid qid) const {
+  return {shard_.node(), shard_.id(), runtime::ActorId{qid.value}};
 }
 
 void QueueRegistry::queue_added(const std::shared_ptr<const QueueRecord>& record) {

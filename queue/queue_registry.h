@@ -39,6 +39,8 @@ class QueueRegistry : public runtime::Actor, public cluster::metadata::Observer 
   void queue_removed(const cluster::metadata::QueueRecord& record) override;
 
  private:
+  runtime::Address address_of(Qid qid) const;
+
   runtime::Shard& shard_;
   Removals removals_;
   Discard discard_;
