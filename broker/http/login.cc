@@ -33,6 +33,14 @@ std::string digest_of(std::string_view address, const Credentials& credentials) 
   return {reinterpret_cast<const char*>(digest.data()), size};
 }
 
+// A name that is no user's may be of any length, and is remembered.
+std::string user_at(std::string_view address, std::string_view user) {
+  constexpr std::size_t kMostOfName = 255;
+  std::string name(address);
+  name.append(1, '\0').append(user.substr(0, kMostOfName));
+  return name;
+}
+
 }  // namespace
 
 std::optional<Credentials> basic_credentials(std::string_view authorization) {
@@ -71,42 +79,57 @@ std::string guessing_source(const std::string& address) {
   return text.data();
 }
 
-void LoginThrottle::refill(Address& address, std::uint64_t now_ms) const {
-  const std::uint64_t passed = now_ms > address.since_ms ? now_ms - address.since_ms : 0;
-  const std::uint64_t back = passed / kMsPerFailure;
+void LoginThrottle::refill(Count& count, std::uint64_t now_ms) {
+  const std::uint64_t passed = now_ms > count.since_ms ? now_ms - count.since_ms : 0;
+  const std::uint64_t back = passed / count.ms_per_failure;
   if (back == 0) return;
-  address.since_ms += back * kMsPerFailure;
-  address.left = static_cast<int>(std::min<std::uint64_t>(
-      kBurst, static_cast<std::uint64_t>(address.left) + std::min<std::uint64_t>(back, kBurst)));
+  count.since_ms += back * count.ms_per_failure;
+  const auto most = static_cast<std::uint64_t>(count.burst);
+  count.left = static_cast<int>(
+      std::min(most, static_cast<std::uint64_t>(count.left) + std::min(back, most)));
+}
+
+bool LoginThrottle::has_left(Table& table, std::string_view name, std::uint64_t now_ms) {
+  const auto found = table.by_name.find(name);
+  if (found == table.by_name.end()) return true;
+  refill(*found->second, now_ms);
+  return found->second->left > 0;
+}
+
+void LoginThrottle::take(Table& table, std::string_view name, int users, std::uint64_t now_ms) {
+  const auto found = table.by_name.find(name);
+  if (found == table.by_name.end()) {
+    const int burst = kBurst * users;
+    const std::uint64_t ms_per_failure = kMsPerFailure / static_cast<std::uint64_t>(users);
+    table.counts.push_front({std::string(name), burst, ms_per_failure, burst, now_ms});
+    table.by_name.emplace(name, table.counts.begin());
+    if (table.counts.size() > kCountsKept) {
+      table.by_name.erase(table.counts.back().name);
+      table.counts.pop_back();
+    }
+  } else {
+    table.counts.splice(table.counts.begin(), table.counts, found->second);
+    refill(table.counts.front(), now_ms);
+  }
+  Count& count = table.counts.front();
+  if (count.left == count.burst) count.since_ms = now_ms;
+  if (count.left > 0) --count.left;
 }
 
 bool LoginThrottle::may_try(std::string_view address, const Credentials& credentials,
                             std::uint64_t now_ms) {
   const std::lock_guard lock(mutex_);
-  const auto found = by_name_.find(address);
-  if (found == by_name_.end()) return true;
-  refill(*found->second, now_ms);
-  if (found->second->left > 0) return true;
+  if (has_left(addresses_, address, now_ms) &&
+      has_left(users_, user_at(address, credentials.user), now_ms)) {
+    return true;
+  }
   return by_digest_.contains(digest_of(address, credentials));
 }
 
-void LoginThrottle::failed(std::string_view address, std::uint64_t now_ms) {
+void LoginThrottle::failed(std::string_view address, std::string_view user, std::uint64_t now_ms) {
   const std::lock_guard lock(mutex_);
-  const auto found = by_name_.find(address);
-  if (found == by_name_.end()) {
-    addresses_.push_front({std::string(address), kBurst, now_ms});
-    by_name_.emplace(address, addresses_.begin());
-    if (addresses_.size() > kAddressesKept) {
-      by_name_.erase(addresses_.back().name);
-      addresses_.pop_back();
-    }
-  } else {
-    addresses_.splice(addresses_.begin(), addresses_, found->second);
-    refill(addresses_.front(), now_ms);
-  }
-  Address& known = addresses_.front();
-  if (known.left == kBurst) known.since_ms = now_ms;
-  if (known.left > 0) --known.left;
+  take(addresses_, address, kUsers, now_ms);
+  take(users_, user_at(address, user), 1, now_ms);
 }
 
 void LoginThrottle::succeeded(std::string_view address, const Credentials& credentials) {

@@ -84,7 +84,7 @@ std::optional<Response> Router::log_in(const Request& request, std::uint64_t now
   const bool matches = user == nullptr ? no_password_matches(credentials->password)
                                        : password_matches(*user, credentials->password);
   if (!matches) {
-    throttle_.failed(source, now_ms);
+    throttle_.failed(source, credentials->user, now_ms);
     runtime::log(runtime::LogLevel::kWarning, "http", "login of user '{}' from {} failed",
                  credentials->user, request.peer);
     return login_failed();

@@ -225,6 +225,8 @@ def guessing_passwords_is_slowed_down_and_costs_others_nothing():
     equal(seen, {401, 429}, 'answers to guesses')
     admin.ok('GET', '/whoami')
     Client().ok('GET', '/whoami')
+    # Another user at this address, who has never been here, is refused for what he sends alone.
+    equal(Client(('conf.throttle', 'x'))('GET', '/whoami').status, 401, 'status of another user')
 
 
 run(run_cases)
