@@ -80,6 +80,8 @@ class Message {
            static_cast<std::size_t>(body_size_);
   }
 
+  // Somebody else has it, too. What one thread is told of a message that only it has stays so.
+  bool shared() const { return refs_.load(std::memory_order_acquire) > 1; }
   void ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
   void unref() {
     if (refs_.load(std::memory_order_acquire) == 1 ||

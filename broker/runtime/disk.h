@@ -33,8 +33,13 @@ class File {
   virtual void read_at(DiskRequest& request) = 0;
   virtual void write_at(DiskRequest& request) = 0;
   virtual void append(DiskRequest& request) = 0;
+  // A write_at() and a sync() in one, without a way through the loop between them.
+  virtual void write_at_and_sync(DiskRequest& request) = 0;
   // Everything written before is on stable storage when `done` says ok (fdatasync).
   virtual void sync(DiskRequest& request) = 0;
+  // Makes the file at least so long, with zeros for which the disk has room (kNoSpace: it has not),
+  // so that a later write within it changes no more than its content.
+  virtual void preallocate(DiskRequest& request) = 0;  // `offset` is the size
   virtual std::uint64_t size() const = 0;
 };
 
@@ -55,6 +60,8 @@ class Disk {
   virtual Result<std::vector<std::string>> list(const std::string& path) = 0;  // sorted names
   virtual Status rename(const std::string& from, const std::string& to) = 0;
   virtual Status remove(const std::string& path) = 0;
+  // A directory and all in it; one that is not there is ok.
+  virtual Status remove_tree(const std::string& path) = 0;
   virtual Status sync_directory(const std::string& path) = 0;
   // Makes the file if need be and locks it for this process alone. kBusy: another holds it.
   virtual Result<std::unique_ptr<FileLock>> lock(const std::string& path) = 0;
