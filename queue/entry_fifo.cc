@@ -38,4 +38,24 @@ void EntryFifo::advance() {
   spare_ = std::move(used);
 }
 
+EntryFifo EntryFifo::split_off(std::size_t keep) {
+  EntryFifo rest;
+  if (head_ == nullptr) return rest;
+  Chunk* last = head_.get();  // of what stays
+  std::size_t kept = kChunkEntries - head_at_;
+  while (last->next != nullptr && kept < keep) {
+    last = last->next.get();
+    kept += kChunkEntries;
+  }
+  if (last->next == nullptr) return rest;  // all of it stays
+  rest.head_ = std::move(last->next);
+  rest.tail_ = tail_;
+  rest.tail_at_ = tail_at_;
+  rest.size_ = size_ - kept;
+  tail_ = last;
+  tail_at_ = kChunkEntries;
+  size_ = kept;
+  return rest;
+}
+
 }  // namespace ringtail::queue

@@ -34,6 +34,14 @@ class EntryFifo {
     tail_->entries[tail_at_++] = std::move(entry);
     ++size_;
   }
+  // Only when not empty: the position of the entry pushed last.
+  Position last_position() const { return tail_->entries[tail_at_ - 1].position(); }
+  // Everything from about the `keep`th entry on: a chunk is never divided. Takes time in proportion
+  // to `keep`.
+  EntryFifo split_off(std::size_t keep);
+  // The entries whose position is above `above`, in order, until `visit` returns false.
+  template <typename Visit>
+  void visit_above(Position above, Visit&& visit) const;
   // Only when not empty.
   Entry pop() {
     RT_DCHECK(size_ > 0, "pop of an empty fifo");
@@ -73,5 +81,19 @@ class EntryFifo {
   std::size_t tail_at_ = 0;
   std::size_t size_ = 0;
 };
+
+template <typename Visit>
+void EntryFifo::visit_above(Position above, Visit&& visit) const {
+  for (const Chunk* chunk = head_.get(); chunk != nullptr; chunk = chunk->next.get()) {
+    const std::size_t begin = chunk == head_.get() ? head_at_ : 0;
+    const std::size_t end = chunk == tail_ ? tail_at_ : kChunkEntries;
+    // They ascend, so that a chunk whose last one is not above has none.
+    if (begin == end || chunk->entries[end - 1].position() <= above) continue;
+    for (std::size_t at = begin; at < end; ++at) {
+      const Entry& entry = chunk->entries[at];
+      if (entry.position() > above && !visit(entry)) return;
+    }
+  }
+}
 
 }  // namespace ringtail::queue

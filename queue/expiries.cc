@@ -1,5 +1,8 @@
 #include "queue/expiries.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace ringtail::queue {
 
 namespace {
@@ -17,6 +20,34 @@ void Expiries::pushed(Position position, Position before, Terms terms) {
   }
   runs_->push_back({position, position, terms});
   MemoryGauge::add(sizeof(Run));
+}
+
+Terms Expiries::of(Position position) const {
+  if (runs_ == nullptr) return {};
+  const auto behind =
+      std::upper_bound(runs_->begin(), runs_->end(), position,
+                       [](Position wanted, const Run& run) { return wanted < run.first; });
+  if (behind == runs_->begin()) return {};
+  const Run& run = *std::prev(behind);
+  return run.last < position ? Terms() : run.terms;
+}
+
+Expiries Expiries::split_from(Position first) {
+  Expiries rest;
+  if (runs_ == nullptr) return rest;
+  while (!runs_->empty() && runs_->back().last >= first) {
+    Run& run = runs_->back();
+    if (rest.runs_ == nullptr) rest.runs_ = std::make_unique<std::deque<Run>>();
+    rest.runs_->push_front({std::max(run.first, first), run.last, run.terms});
+    if (run.first < first) {
+      run.last = first - 1;
+      MemoryGauge::add(sizeof(Run));
+      break;
+    }
+    runs_->pop_back();
+  }
+  if (runs_->empty()) runs_.reset();
+  return rest;
 }
 
 void Expiries::drop_run() {

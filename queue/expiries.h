@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <utility>
 
 #include "broker/runtime/memory_gauge.h"
 #include "queue/entry.h"
@@ -17,7 +18,11 @@ class Expiries {
  public:
   Expiries() = default;
   Expiries(Expiries&&) = default;
-  Expiries& operator=(Expiries&&) = delete;
+  Expiries& operator=(Expiries&& other) noexcept {
+    clear();
+    runs_ = std::move(other.runs_);
+    return *this;
+  }
   ~Expiries() { clear(); }
 
   // The entry of this position was pushed; `before` is the position of the one pushed before it, or
@@ -31,6 +36,10 @@ class Expiries {
   void popped(Position position) {
     if (runs_ != nullptr && runs_->front().last == position) drop_run();
   }
+  // The terms of any entry of the fifo.
+  Terms of(Position position) const;
+  // What concerns entries from `first` on, which have gone to another fifo.
+  Expiries split_from(Position first);
   void clear();
 
  private:

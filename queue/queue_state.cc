@@ -21,8 +21,7 @@ constexpr Position kNumberMask = (Position{1} << kLevelShift) - 1;
 
 QueueState::QueueState(std::uint8_t max_priority) {
   if (max_priority == 0) return;
-  upper_ = std::make_unique<Upper>();
-  upper_->lines.resize(max_priority);
+  upper_ = std::make_unique<Upper>(max_priority);
   simple_ = false;
 }
 
@@ -52,6 +51,12 @@ Position QueueState::position_of(std::uint8_t level) {
   return static_cast<Position>(upper_->lines.size() - level) << kLevelShift | position;
 }
 
+Position QueueState::next_position(std::uint8_t priority) const {
+  if (upper_ == nullptr) return next_position_;
+  return static_cast<Position>(upper_->lines.size() - level_of(priority)) << kLevelShift |
+         next_position_;
+}
+
 Position QueueState::push(MessageRef message, Terms terms, std::uint8_t priority) {
   const std::uint8_t level = level_of(priority);
   const Position position = position_of(level);
@@ -63,9 +68,9 @@ Position QueueState::push(MessageRef message, Terms terms, std::uint8_t priority
     ++ready_expiring_;
     simple_ = false;
   }
-  line.expiries.pushed(position, upper_ == nullptr ? position - 1 : line.last, terms);
+  line.in->expiries.pushed(position, upper_ == nullptr ? position - 1 : line.last, terms);
   line.last = position;
-  line.fresh.push(Entry(std::move(message), position));
+  line.in->entries.push(Entry(std::move(message), position));
   return position;
 }
 
@@ -80,6 +85,23 @@ Entry QueueState::take_any(Terms& terms) {
   return entry;
 }
 
+bool QueueState::returned_comes_first(const Line& line) const {
+  if (returned_.empty()) return false;
+  const Position returned = returned_.front().entry.position();
+  if (!line.head.entries.empty()) return returned < line.head.entries.front().position();
+  if (line.empty()) return true;
+  // What is paged out has a level too: what came back may be of a lower one.
+  const auto lane = upper_ == nullptr || &line == &lowest_
+                        ? lanes() - 1
+                        : lanes() - 2 - static_cast<std::size_t>(&line - upper_->lines.data());
+  return returned >> kLevelShift <= lane;
+}
+
+bool QueueState::first_is_here() const {
+  const Line& line = first_line();
+  return !line.head.entries.empty() || returned_comes_first(line);
+}
+
 Entry QueueState::take_first(Terms& terms) {
   --ready_;
   Line& line = first_line();
@@ -90,24 +112,40 @@ Entry QueueState::take_first(Terms& terms) {
     ready_bytes_ -= returned.entry.message()->body_size();
     return std::move(returned.entry);
   }
-  Entry entry = line.fresh.pop();
+  Entry entry = line.head.entries.pop();
   ready_bytes_ -= entry.message()->body_size();
   if (ready_expiring_ != 0) {
-    terms = line.expiries.of_front(entry.position());
+    terms = line.head.expiries.of_front(entry.position());
     if (terms.expires()) --ready_expiring_;
-    line.expiries.popped(entry.position());
+    line.head.expiries.popped(entry.position());
   }
-  if (&line != &lowest_ && line.fresh.empty()) {
-    upper_->emptied(static_cast<std::size_t>(&line - upper_->lines.data()));
-  }
+  if (line.head.entries.empty()) advance(line);
   return entry;
 }
 
+// Nothing is left of the line's head.
+void QueueState::advance(Line& line) {
+  if (line.paged > 0) return;
+  if (line.tail != nullptr) {
+    line.head.entries = std::move(line.tail->entries);
+    line.head.expiries = std::move(line.tail->expiries);
+    line.tail.reset();
+    line.in = &line.head;
+  }
+  if (line.head.entries.empty()) mark_empty(line);
+}
+
+void QueueState::mark_empty(Line& line) {
+  if (&line == &lowest_) return;
+  upper_->emptied(static_cast<std::size_t>(&line - upper_->lines.data()));
+}
+
 Terms QueueState::front_terms() const {
-  RT_DCHECK(ready() > 0, "the terms of nothing");
+  RT_DCHECK(can_take(), "the terms of nothing");
   const Line& line = first_line();
-  return returned_comes_first(line) ? returned_.front().terms
-                                    : line.expiries.of_front(line.fresh.front().position());
+  return returned_comes_first(line)
+             ? returned_.front().terms
+             : line.head.expiries.of_front(line.head.entries.front().position());
 }
 
 QueueState::Returned QueueState::take_returned() {
@@ -145,9 +183,16 @@ void QueueState::returned_resized(std::size_t capacity_before) {
 
 std::vector<EntryFifo> QueueState::take_all() {
   std::vector<EntryFifo> all;
-  const auto take_line = [&all](Line& line) {
-    line.expiries.clear();
-    if (!line.fresh.empty()) all.push_back(std::move(line.fresh));
+  const auto take_zone = [&all](Zone& zone) {
+    zone.expiries.clear();
+    if (!zone.entries.empty()) all.push_back(std::move(zone.entries));
+  };
+  const auto take_line = [&](Line& line) {
+    take_zone(line.head);
+    if (line.tail != nullptr) take_zone(*line.tail);
+    line.tail.reset();
+    line.in = &line.head;
+    line.paged = 0;
   };
   take_line(lowest_);
   if (upper_ != nullptr) {
@@ -165,8 +210,117 @@ std::vector<EntryFifo> QueueState::take_all() {
   ready_ = 0;
   ready_bytes_ = 0;
   ready_expiring_ = 0;
+  paged_ = 0;
   simple_ = is_simple();
   return all;
+}
+
+// --- paging -------------------------------------------------------------------------------------
+
+const QueueState::Line& QueueState::line_at(std::uint8_t lane) const {
+  RT_CHECK(lane < lanes(), "a lane that the queue does not have");
+  const std::size_t level = lanes() - 1 - lane;
+  return level == 0 ? lowest_ : upper_->lines[level - 1];
+}
+
+void QueueState::begin_tail(std::uint8_t lane, std::size_t keep) {
+  Line& line = line_at(lane);
+  RT_CHECK(line.tail == nullptr && line.paged == 0, "a second tail");
+  EntryFifo rest = line.head.entries.split_off(keep);
+  if (rest.empty()) return;
+  line.tail = std::make_unique<Zone>();
+  const Position first = rest.front().position();
+  line.tail->entries = std::move(rest);
+  line.tail->expiries = line.head.expiries.split_from(first);
+  line.in = line.tail.get();
+  simple_ = false;
+}
+
+EntryFifo QueueState::page_out(std::uint8_t lane, std::uint64_t up_to, std::size_t limit) {
+  EntryFifo out;
+  Line& line = line_at(lane);
+  if (line.tail == nullptr) return out;
+  EntryFifo& entries = line.tail->entries;
+  while (!entries.empty() && out.size() < limit &&
+         (entries.front().position() & kNumberMask) <= up_to) {
+    Entry entry = entries.pop();
+    line.tail->expiries.popped(entry.position());
+    out.push(std::move(entry));
+  }
+  line.paged += out.size();
+  paged_ += out.size();
+  return out;
+}
+
+void QueueState::page_in(MessageRef message, Position position, Terms terms, bool redelivered) {
+  Line& line = line_at(static_cast<std::uint8_t>(position >> kLevelShift));
+  RT_CHECK(line.paged > 0, "more comes back than was paged out");
+  --line.paged;
+  --paged_;
+  const Position before =
+      line.head.entries.empty() ? position - 1 : line.head.entries.last_position();
+  line.head.expiries.pushed(position, before, terms);
+  line.head.entries.push(Entry(std::move(message), position, redelivered));
+}
+
+void QueueState::page_lost(std::uint8_t lane, std::uint64_t body_size) {
+  Line& line = line_at(lane);
+  RT_CHECK(line.paged > 0, "more is lost than was paged out");
+  --line.paged;
+  --paged_;
+  --ready_;
+  ready_bytes_ -= body_size;
+  if (line.head.entries.empty()) advance(line);
+}
+
+void QueueState::restore_paged(std::uint8_t lane, std::uint64_t count, std::uint64_t bytes,
+                               std::uint64_t expiring) {
+  if (count == 0) return;
+  Line& line = line_at(lane);
+  RT_CHECK(line.empty(), "a line that is restored too late");
+  line.paged = count;
+  paged_ += count;
+  ready_ += count;
+  ready_bytes_ += bytes;
+  ready_expiring_ += expiring;
+  line.tail = std::make_unique<Zone>();
+  line.in = line.tail.get();
+  if (&line != &lowest_) upper_->pushed(static_cast<std::size_t>(&line - upper_->lines.data()));
+  simple_ = false;
+}
+
+void QueueState::restore(MessageRef message, Position position, Terms terms, bool redelivered) {
+  Line& line = line_at(static_cast<std::uint8_t>(position >> kLevelShift));
+  if (&line != &lowest_) upper_->pushed(static_cast<std::size_t>(&line - upper_->lines.data()));
+  ++ready_;
+  ready_bytes_ += message->body_size();
+  if (terms.expires()) {
+    ++ready_expiring_;
+    simple_ = false;
+  }
+  line.in->expiries.pushed(position, line.last, terms);
+  line.last = position;
+  line.in->entries.push(Entry(std::move(message), position, redelivered));
+}
+
+void QueueState::visit_above(std::uint64_t above, const Visit& visit) const {
+  const auto visit_zone = [&](const Zone& zone, Position lane) {
+    bool more = true;
+    zone.entries.visit_above(lane << kLevelShift | above, [&](const Entry& entry) {
+      more = visit(entry, zone.expiries.of(entry.position()), Whereabouts::kWaiting);
+      return more;
+    });
+    return more;
+  };
+  for (std::size_t lane = 0; lane < lanes(); ++lane) {
+    const Line& line = line_at(static_cast<std::uint8_t>(lane));
+    if (visit_zone(line.head, lane) && line.tail != nullptr) visit_zone(*line.tail, lane);
+  }
+  for (const Returned& returned : returned_) {
+    if ((returned.entry.position() & kNumberMask) > above) {
+      visit(returned.entry, returned.terms, Whereabouts::kCameBack);
+    }
+  }
 }
 
 }  // namespace ringtail::queue

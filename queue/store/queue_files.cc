@@ -1,0 +1,295 @@
+#include "queue/store/queue_files.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "broker/runtime/check.h"
+
+namespace ringtail::queue::store {
+
+using runtime::Code;
+using runtime::File;
+using runtime::OpenMode;
+using runtime::Result;
+using runtime::Status;
+
+QueueFiles::QueueFiles(runtime::Env& env, DiskCalls& calls, std::string directory,
+                       QueueIdentity identity, bool durable)
+    : env_(env),
+      calls_(calls),
+      directory_(std::move(directory)),
+      identity_(std::move(identity)),
+      durable_(durable) {}
+
+QueueFiles::~QueueFiles() = default;
+
+std::string QueueFiles::segment_path(std::uint64_t number) const {
+  return fmt::format("{}/{:010}.seg", directory_, number);
+}
+
+void QueueFiles::enqueue(std::function<void()> start) {
+  waiting_.push_back(std::move(start));
+  if (!running_) run_next();
+}
+
+void QueueFiles::run_next() {
+  if (waiting_.empty()) {
+    if (close_wanted_ && reads_ == 0) {
+      close_wanted_ = false;
+      segments_.clear();
+      index_.reset();
+    }
+    return;
+  }
+  running_ = true;
+  const auto start = std::move(waiting_.front());
+  waiting_.pop_front();
+  start();
+}
+
+void QueueFiles::finished() {
+  running_ = false;
+  run_next();
+}
+
+void QueueFiles::make_directory() {
+  enqueue([this] {
+    const Status status = ready_directory();
+    if (!status.ok() && status.code() != Code::kNoSpace) failure_ = status;
+    finished();
+  });
+}
+
+// Blocks for a short while, once in a queue's life.
+Status QueueFiles::ready_directory() {
+  if (!failure_.ok() || directory_made_) return failure_;
+  if (Status made = env_.disk().make_directory(directory_); !made.ok()) return made;
+  const std::string path = directory_ + "/queue";
+  auto opened = env_.disk().open(path, OpenMode::kCreateNew);
+  if (!opened.ok() && opened.status().code() == Code::kExists) {
+    directory_made_ = true;  // a former run of the node said so
+    return {};
+  }
+  if (!opened.ok()) return opened.status();
+  directory_made_ = true;
+  names_changed_ = true;
+  auto text = std::make_shared<ByteBuffer>();
+  put_identity(*text, identity_);
+  std::shared_ptr<File> file = std::move(opened.value());
+  DiskCall& call = calls_.make(file, alive_, [this](const Status& status, DiskCall&) {
+    if (!status.ok() && failure_.ok()) failure_ = status;
+  });
+  call.written = text;
+  call.request.content = text->span();
+  if (durable_) {
+    file->write_at_and_sync(call.request);
+  } else {
+    file->write_at(call.request);
+  }
+  return {};
+}
+
+Result<File*> QueueFiles::segment_file(std::uint64_t number, bool make) {
+  const auto at = segments_.find(number);
+  if (at != segments_.end()) return at->second.get();
+  const std::string path = segment_path(number);
+  if (make) {
+    // One of that number that is there was begun before a restart, and never finished.
+    (void)env_.disk().remove(path);
+    names_changed_ = true;
+  }
+  auto opened = env_.disk().open(path, make ? OpenMode::kCreateNew : OpenMode::kReadWrite);
+  if (!opened.ok()) return opened.status();
+  File* file = opened.value().get();
+  segments_.emplace(number, std::move(opened.value()));
+  return file;
+}
+
+void QueueFiles::write_segment(std::uint64_t number, std::uint64_t offset, ByteBuffer bytes,
+                               Done done) {
+  auto shared = std::make_shared<ByteBuffer>(std::move(bytes));
+  enqueue([this, number, offset, shared, done = std::move(done)] {
+    start_write(number, offset, shared, done);
+  });
+}
+
+void QueueFiles::start_write(std::uint64_t number, std::uint64_t offset,
+                             const std::shared_ptr<ByteBuffer>& bytes, const Done& done) {
+  Status status = ready_directory();
+  if (status.ok()) {
+    auto file = segment_file(number, offset == 0);
+    status = file.status();
+    if (file.ok()) {
+      unsynced_[number] = true;
+      DiskCall& call =
+          calls_.make(segments_[number], alive_, [this, done](const Status& result, DiskCall&) {
+            if (!result.ok() && result.code() != Code::kNoSpace) failure_ = result;
+            done(result);
+            finished();
+          });
+      call.written = bytes;
+      call.request.content = bytes->span();
+      call.request.offset = offset;
+      segments_[number]->write_at(call.request);
+      return;
+    }
+  }
+  if (status.code() != Code::kNoSpace) failure_ = status;
+  done(status);
+  finished();
+}
+
+void QueueFiles::sync(Done done) {
+  enqueue([this, done = std::move(done)] {
+    if (!durable_ || !failure_.ok()) {
+      unsynced_.clear();
+      done(failure_);
+      finished();
+      return;
+    }
+    auto files = std::make_shared<std::vector<File*>>();
+    for (const auto& [number, yes] : unsynced_) {
+      const auto at = segments_.find(number);
+      if (at != segments_.end()) files->push_back(at->second.get());
+    }
+    unsynced_.clear();
+    sync_next(files, done);
+  });
+}
+
+void QueueFiles::sync_next(const std::shared_ptr<std::vector<File*>>& files, const Done& done) {
+  if (files->empty() || !failure_.ok()) {
+    if (failure_.ok() && std::exchange(names_changed_, false)) {
+      failure_ = env_.disk().sync_directory(directory_);
+    }
+    done(failure_);
+    finished();
+    return;
+  }
+  std::shared_ptr<File> file;
+  for (const auto& [number, one] : segments_) {
+    if (one.get() == files->back()) file = one;
+  }
+  files->pop_back();
+  if (file == nullptr) return sync_next(files, done);
+  DiskCall& call = calls_.make(file, alive_, [this, files, done](const Status& status, DiskCall&) {
+    if (!status.ok()) failure_ = status;
+    sync_next(files, done);
+  });
+  file->sync(call.request);
+}
+
+void QueueFiles::write_index(ByteBuffer bytes, bool whole, Done done) {
+  auto shared = std::make_shared<ByteBuffer>(std::move(bytes));
+  enqueue([this, shared, whole, done = std::move(done)] { start_index(shared, whole, done); });
+}
+
+void QueueFiles::start_index(const std::shared_ptr<ByteBuffer>& bytes, bool whole,
+                             const Done& done) {
+  Status status = ready_directory();
+  std::shared_ptr<File> file = index_;
+  if (status.ok() && (whole || file == nullptr)) {
+    const std::string path = whole ? index_path() + ".new" : index_path();
+    if (whole) (void)env_.disk().remove(path);
+    auto opened = env_.disk().open(path, whole ? OpenMode::kCreateNew : OpenMode::kReadWrite);
+    status = opened.status();
+    if (opened.ok()) file = std::move(opened.value());
+  }
+  if (!status.ok()) {
+    if (status.code() != Code::kNoSpace) failure_ = status;
+    done(status);
+    finished();
+    return;
+  }
+  index_ = file;
+  const std::uint64_t offset = whole ? 0 : index_size_;
+  const std::uint64_t size = offset + bytes->size();
+  DiskCall& call =
+      calls_.make(file, alive_, [this, whole, size, done](const Status& result, DiskCall&) {
+        end_index(whole, size, result, done);
+      });
+  call.written = bytes;
+  call.request.content = bytes->span();
+  call.request.offset = offset;
+  file->write_at_and_sync(call.request);
+}
+
+void QueueFiles::end_index(bool whole, std::uint64_t size, const Status& status, const Done& done) {
+  Status result = status;
+  if (result.ok() && whole) {
+    result = env_.disk().rename(index_path() + ".new", index_path());
+    if (result.ok()) result = env_.disk().sync_directory(directory_);
+    names_changed_ = false;
+  }
+  if (result.ok()) {
+    index_size_ = size;
+  } else if (result.code() != Code::kNoSpace) {
+    failure_ = result;
+  } else if (whole) {
+    index_.reset();
+  }
+  done(result);
+  finished();
+}
+
+void QueueFiles::read_segment(std::uint64_t number, std::uint64_t offset, std::size_t size,
+                              ReadDone done) {
+  auto file = segment_file(number, false);
+  if (!file.ok()) {
+    // Never inside the call.
+    ++reads_;
+    enqueue([this, status = file.status(), done = std::move(done)] {
+      --reads_;
+      std::vector<std::uint8_t> nothing;
+      done(status, nothing);
+      finished();
+    });
+    return;
+  }
+  ++reads_;
+  DiskCall& call =
+      calls_.make(segments_[number], alive_,
+                  [this, done = std::move(done)](const Status& status, DiskCall& request) {
+                    --reads_;
+                    request.read.resize(static_cast<std::size_t>(request.request.transferred));
+                    done(status, request.read);
+                    if (!running_) run_next();
+                  });
+  call.read.resize(size);
+  call.request.buffer = call.read;
+  call.request.offset = offset;
+  segments_[number]->read_at(call.request);
+}
+
+void QueueFiles::read_small(const std::string& name, ReadDone done) {
+  auto opened = env_.disk().open(directory_ + "/" + name, OpenMode::kRead);
+  if (!opened.ok()) {
+    std::vector<std::uint8_t> nothing;
+    done(opened.status(), nothing);
+    return;
+  }
+  std::shared_ptr<File> file = std::move(opened.value());
+  ++reads_;
+  DiskCall& call = calls_.make(
+      file, alive_, [this, done = std::move(done)](const Status& status, DiskCall& read) {
+        --reads_;
+        read.read.resize(static_cast<std::size_t>(read.request.transferred));
+        done(status, read.read);
+        if (!running_) run_next();
+      });
+  call.read.resize(static_cast<std::size_t>(file->size()));
+  call.request.buffer = call.read;
+  file->read_at(call.request);
+}
+
+void QueueFiles::remove_segment(std::uint64_t number) {
+  enqueue([this, number] {
+    segments_.erase(number);
+    unsynced_.erase(number);
+    (void)env_.disk().remove(segment_path(number));
+    finished();
+  });
+}
+
+}  // namespace ringtail::queue::store

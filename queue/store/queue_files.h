@@ -1,0 +1,92 @@
+// The files of one queue's directory. What is asked for runs in its order, one thing at a time;
+// reads run beside it. Files that are not in use are closed.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "broker/runtime/env.h"
+#include "broker/runtime/status.h"
+#include "queue/store/byte_buffer.h"
+#include "queue/store/disk_calls.h"
+#include "queue/store/index_format.h"
+
+namespace ringtail::queue::store {
+
+// Lives in its queue's store, on its shard. After a failure that is not kNoSpace everything that is
+// asked for fails with it. A callback may run inside the call, but not after the end of the object.
+class QueueFiles {
+ public:
+  using Done = std::function<void(const runtime::Status&)>;
+  using ReadDone = std::function<void(const runtime::Status&, std::vector<std::uint8_t>& bytes)>;
+
+  // `durable`: sync() means it; else it does nothing.
+  QueueFiles(runtime::Env& env, DiskCalls& calls, std::string directory, QueueIdentity identity,
+             bool durable);
+  ~QueueFiles();
+  QueueFiles(const QueueFiles&) = delete;
+  QueueFiles& operator=(const QueueFiles&) = delete;
+
+  const std::string& directory() const { return directory_; }
+  std::string segment_path(std::uint64_t number) const;
+  std::string index_path() const { return directory_ + "/index"; }
+
+  // Makes the directory and says in it whose it is. The first of the calls below does, too.
+  void make_directory();
+  // Writes at `offset` of a segment, which is made for offset 0.
+  void write_segment(std::uint64_t number, std::uint64_t offset, ByteBuffer bytes, Done done);
+  // All that was written is on stable storage, and so are the files' names.
+  void sync(Done done);
+  // Adds to the index, on stable storage. A `whole` one takes the place of the file.
+  void write_index(ByteBuffer bytes, bool whole, Done done);
+  std::uint64_t index_size() const { return index_size_; }
+  void restore_index_size(std::uint64_t size) { index_size_ = size; }
+  // Up to `size` bytes; short at the end of the file.
+  void read_segment(std::uint64_t number, std::uint64_t offset, std::size_t size, ReadDone done);
+  // All of a small file of the directory: "queue", "index".
+  void read_small(const std::string& name, ReadDone done);
+  // Behind everything asked for before.
+  void remove_segment(std::uint64_t number);
+  // It was found there, and is this queue's.
+  void directory_exists() { directory_made_ = true; }
+  bool idle() const { return waiting_.empty() && !running_ && reads_ == 0; }
+  // Closes what is open, when all is done.
+  void close_when_idle() { close_wanted_ = true; }
+
+ private:
+  void enqueue(std::function<void()> start);
+  void run_next();
+  void finished();
+  runtime::Status ready_directory();
+  runtime::Result<runtime::File*> segment_file(std::uint64_t number, bool make);
+  void start_write(std::uint64_t number, std::uint64_t offset,
+                   const std::shared_ptr<ByteBuffer>& bytes, const Done& done);
+  void sync_next(const std::shared_ptr<std::vector<runtime::File*>>& files, const Done& done);
+  void start_index(const std::shared_ptr<ByteBuffer>& bytes, bool whole, const Done& done);
+  void end_index(bool whole, std::uint64_t size, const runtime::Status& status, const Done& done);
+
+  runtime::Env& env_;
+  DiskCalls& calls_;
+  const std::string directory_;
+  const QueueIdentity identity_;
+  const bool durable_;
+  bool directory_made_ = false;
+  bool names_changed_ = false;
+  std::map<std::uint64_t, std::shared_ptr<runtime::File>> segments_;
+  std::map<std::uint64_t, bool> unsynced_;
+  std::shared_ptr<runtime::File> index_;
+  std::uint64_t index_size_ = 0;
+  std::deque<std::function<void()>> waiting_;
+  bool running_ = false;
+  int reads_ = 0;
+  bool close_wanted_ = false;
+  runtime::Status failure_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace ringtail::queue::store

@@ -1,0 +1,210 @@
+#include "queue/store/queue_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "broker/runtime/check.h"
+#include "broker/runtime/log.h"
+
+namespace ringtail::queue::store {
+
+using cluster::metadata::QueueRecord;
+using runtime::Status;
+
+namespace {
+
+// How far ahead deliveries are noted: after a restart so many messages at most are called
+// redelivered that were not. Grows with use.
+constexpr std::uint64_t kMarkStepMin = 256;
+constexpr std::uint64_t kMarkStepMax = 16 * 1024;
+
+void add_range(std::vector<PositionRange>& ranges, Position position) {
+  if (!ranges.empty() && ranges.back().last + 1 == position) {
+    ranges.back().last = position;
+  } else {
+    ranges.push_back({position, position});
+  }
+}
+
+void sort_ranges(std::vector<PositionRange>& ranges) {
+  if (ranges.size() < 2) return;
+  std::sort(ranges.begin(), ranges.end(),
+            [](const PositionRange& left, const PositionRange& right) {
+              return left.first < right.first;
+            });
+  std::size_t last = 0;
+  for (std::size_t at = 1; at < ranges.size(); ++at) {
+    if (ranges[last].last + 1 == ranges[at].first) {
+      ranges[last].last = ranges[at].last;
+    } else {
+      ranges[++last] = ranges[at];
+    }
+  }
+  ranges.resize(last + 1);
+}
+
+}  // namespace
+
+QueueStore::QueueStore(StoreShard& shared, const QueueRecord& record, StoreOwner& owner)
+    : shared_(shared),
+      owner_(owner),
+      qid_(record.qid),
+      durable_(record.durable && !record.exclusive()),
+      files_(shared.shard().env(), shared.calls(),
+             shared.directory_of(record.vhost, record.name, durable_),
+             {record.qid, record.vhost, record.name}, durable_) {}
+
+QueueStore::~QueueStore() { shared_.journal().forget(*this); }
+
+std::uint64_t QueueStore::expires_wall(Terms terms) const {
+  return terms.expires() ? shared_.wall_of(terms.expires_at_ms()) : kNoExpiration;
+}
+
+void QueueStore::publish(Position position, const Message& message, Terms terms, bool delivered) {
+  if (!open_record_) {
+    shared_.journal().begin_publish(*this, qid_);
+    open_record_ = true;
+  }
+  shared_.journal().add(position, message, expires_wall(terms), delivered);
+}
+
+JournalPosition QueueStore::end_publish() {
+  return std::exchange(open_record_, false) ? shared_.journal().end_publish() : 0;
+}
+
+void QueueStore::removed(Position position, const Message& message, Terms terms) {
+  const bool persistent = message.traits().persistent;
+  if (durable_ && persistent) add_range(removing_, position);
+  if (number_of(position) <= assigned_) {
+    segments_.removed(position, {message.body_size(), persistent, terms.expires()});
+  }
+}
+
+void QueueStore::purged(std::uint64_t number, std::vector<SegmentTable::Kept> kept) {
+  end_turn();
+  segments_.removed_all_but(kept);
+  std::map<std::uint8_t, std::vector<std::uint64_t>> by_lane;
+  for (const auto& [lane, cursor] : cursors_) by_lane[lane];
+  cursors_.clear();
+  by_lane[0];
+  for (const SegmentTable::Kept& one : kept) {
+    by_lane[lane_of(one.position)].push_back(number_of(one.position));
+  }
+  segments_.for_each([&](const Segment& segment) { by_lane[segment.state.lane]; });
+  for (auto& [lane, numbers] : by_lane) {
+    std::sort(numbers.begin(), numbers.end());
+    std::uint64_t from = 1;
+    for (const std::uint64_t one : numbers) {
+      if (one > from) removing_.push_back({position_at(lane, from), position_at(lane, one - 1)});
+      from = one + 1;
+    }
+    if (from <= number) {
+      removing_.push_back({position_at(lane, from), position_at(lane, number)});
+    }
+  }
+  end_turn();
+}
+
+void QueueStore::end_turn() {
+  if (!removing_.empty()) {
+    if (durable_) {
+      sort_ranges(removing_);
+      shared_.journal().remove(*this, qid_, removing_);
+    }
+    removing_.clear();
+  }
+  if (segments_.has_dead()) reap();
+}
+
+void QueueStore::await() {
+  awaiting_ = true;
+  if (!in_journal_call_) shared_.journal().await(*this);
+}
+
+// --- marks --------------------------------------------------------------------------------------
+
+bool QueueStore::may_deliver(Position position) {
+  if (!durable_ || !failure_.ok()) return true;
+  const std::uint8_t lane = lane_of(position);
+  const std::uint64_t number = number_of(position);
+  Mark& mark = marks_[lane];
+  const bool asked = mark.asked > mark.kept;
+  if (number <= mark.kept) {
+    // Early enough that nobody waits.
+    if (!asked && number + mark.step / 2 > mark.kept) ask_for_mark(mark, lane, number);
+    return true;
+  }
+  if (!asked) ask_for_mark(mark, lane, number);
+  return false;
+}
+
+void QueueStore::ask_for_mark(Mark& mark, std::uint8_t lane, std::uint64_t number) {
+  const std::uint64_t last = owner_.last_number();
+  if (last <= mark.asked) return;
+  mark.step = std::clamp(mark.step * 2, kMarkStepMin, kMarkStepMax);
+  mark.asked = std::min(last, std::max(number, mark.asked) + mark.step);
+  mark.position = shared_.journal().delivered(*this, qid_, position_at(lane, mark.asked));
+  await();
+}
+
+bool QueueStore::was_delivered(Position position) const {
+  const auto at = delivered_before_.find(lane_of(position));
+  return at != delivered_before_.end() && number_of(position) <= at->second;
+}
+
+// --- the journal's calls ------------------------------------------------------------------------
+
+bool QueueStore::journal_kept(JournalPosition kept) noexcept {
+  in_journal_call_ = true;
+  awaiting_ = false;
+  for (auto& [lane, mark] : marks_) {
+    if (mark.asked <= mark.kept) continue;
+    if (mark.position <= kept) {
+      mark.kept = mark.asked;
+    } else {
+      awaiting_ = true;
+    }
+  }
+  if (leaving_.written_again != 0) {
+    if (leaving_.written_again <= kept) {
+      left();
+    } else {
+      awaiting_ = true;
+    }
+  }
+  owner_.store_kept();
+  in_journal_call_ = false;
+  return awaiting_;
+}
+
+void QueueStore::journal_failed(const Status& why) noexcept { fail(why); }
+
+void QueueStore::fail(const Status& status) {
+  if (!failure_.ok()) return;
+  failure_ = status;
+  owner_.store_failed(status);
+}
+
+void QueueStore::leave_journal(JournalFileNumber) noexcept {
+  leaving_.needed = shared_.journal().current_file();
+  leaving_.up_to = owner_.last_number();
+  leaving_.wanted = true;
+  leaving_.written_again = 0;
+  continue_leaving();
+}
+
+void QueueStore::leave_former_journals(std::function<void()> done) {
+  former_left_ = std::move(done);
+  leaving_.up_to = std::max(leaving_.up_to, owner_.last_number());
+  leaving_.wanted = true;
+  leaving_.written_again = 0;
+  continue_leaving();
+}
+
+void QueueStore::erase() {
+  shared_.journal().forget(*this);
+  if (durable_) shared_.journal().deleted(qid_);
+  shared_.remove_directory(files_.directory());
+}
+
+}  // namespace ringtail::queue::store

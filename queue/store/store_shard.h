@@ -1,0 +1,66 @@
+// What the stores of one shard's queues share: the journal, the directory, the requests under way,
+// and how much of a backlog stays in memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "broker/runtime/shard.h"
+#include "queue/store/disk_calls.h"
+#include "queue/store/journal.h"
+
+namespace ringtail::queue::store {
+
+// One per shard, on its thread; outlives the queues.
+class StoreShard {
+ public:
+  StoreShard(runtime::Shard& shard, std::string data_dir, JournalOptions options = {});
+
+  runtime::Shard& shard() { return shard_; }
+  Journal& journal() { return journal_; }
+  DiskCalls& calls() { return calls_; }
+  // Where a queue's files lie. A queue that is not durable has its under paged/, which a start
+  // empties.
+  std::string directory_of(std::string_view vhost, std::string_view name, bool durable) const;
+  std::string set_aside() const { return data_dir_ + "/set_aside"; }
+  std::string queues() const { return data_dir_ + "/queues"; }
+  std::string journals() const { return data_dir_ + "/journal"; }
+  std::string paged() const { return data_dir_ + "/paged"; }
+
+  // Milliseconds since 1970 for a time of the shard's clock, and back.
+  std::uint64_t wall_of(std::uint64_t monotonic_ms) const;
+  std::uint64_t monotonic_of(std::uint64_t wall_ms) const;
+
+  // Memory is so full that messages which need not be there leave it.
+  bool memory_is_short() const { return memory_is_short_; }
+  void set_memory_is_short(bool yes) { memory_is_short_ = yes; }
+
+  // A queue has a backlog that is not in memory, or has it no more.
+  void backlog_began() { ++backlogs_; }
+  void backlog_ended() { --backlogs_; }
+  // What such a queue keeps in memory before it, in octets.
+  std::size_t head_budget() const;
+
+  // Removes a directory that a queue has left, a file at a time.
+  void remove_directory(const std::string& directory);
+
+ private:
+  void remove_some();
+
+  runtime::Shard& shard_;
+  const std::string data_dir_;
+  DiskCalls calls_;
+  Journal journal_;
+  bool memory_is_short_ = false;
+  std::size_t backlogs_ = 0;
+  std::uint64_t last_trash_ = 0;
+  std::deque<std::string> trash_;
+  std::unique_ptr<runtime::Timer> trash_timer_;
+};
+
+}  // namespace ringtail::queue::store
