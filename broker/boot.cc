@@ -24,13 +24,20 @@ void Boot::start(std::function<void(const Status&)> done, std::function<void(con
   const runtime::Config& config = broker_shard_.config();
   broker_shard_.metadata().open(
       config.data_dir,
-      [this, &config](const Service::Opened& opened) {
+      [this](const Service::Opened& opened) {
         if (!opened.status.ok()) return end(opened.status);
-        // As RabbitMQ: who brings definitions brings vhosts and users too.
-        if (!opened.empty || !config.definitions_file.empty()) return import_definitions();
-        create_defaults();
+        recover_queues(opened.empty);
       },
       std::move(lost));
+}
+
+void Boot::recover_queues(bool empty) {
+  broker_shard_.recovery().start([this, empty](const Status& status) {
+    if (!status.ok()) return end(status);
+    // As RabbitMQ: who brings definitions brings vhosts and users too.
+    if (!empty || !broker_shard_.config().definitions_file.empty()) return import_definitions();
+    create_defaults();
+  });
 }
 
 void Boot::create_defaults() {

@@ -1,6 +1,7 @@
 // What happens between a node's start and its first client: the metadata is read from the data
-// directory and given to every shard; an empty one gets the default vhost and user of the
-// configuration, unless a definitions file brings its own; then that file is imported.
+// directory and given to every shard; the queues take up what they had; an empty directory gets the
+// default vhost and user of the configuration, unless a definitions file brings its own; then that
+// file is imported.
 #pragma once
 
 #include <functional>
@@ -25,6 +26,7 @@ class Boot {
              std::function<void(const runtime::Status&)> lost);
 
  private:
+  void recover_queues(bool empty);
   void create_defaults();
   void import_definitions();
   void end(const runtime::Status& status);

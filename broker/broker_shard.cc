@@ -50,13 +50,15 @@ BrokerShard::BrokerShard(runtime::Shard& shard, const runtime::Config& config, s
       access_(metadata_.store()),
       recent_history_(shard, metadata_.store(), routes_, shards),
       dead_letters_(shard, metadata_.store(), routes_, recent_history_),
+      stores_(shard, config.data_dir),
       queues_(
           shard, metadata_.store(),
           [this](std::shared_ptr<const QueueRecord> record, std::function<void()> done) {
             propose(DeleteQueue{record->vhost, record->name, record->qid},
                     [done = std::move(done)](const CommandResult&) { done(); });
           },
-          dead_letters_),
+          dead_letters_, &stores_),
+      recovery_(shard, shards, metadata_.store(), queues_, stores_),
       queue_calls_(shard),
       chance_(shard.env().rng().next()),
       tls_handshakes_(shard.env(), config.tls.handshake_timeout_ms, runtime::kTlsHandshakesMax),

@@ -25,6 +25,7 @@
 #include "broker/runtime/tls/tls_stream.h"
 #include "cluster/metadata/service.h"
 #include "queue/queue_registry.h"
+#include "queue/recovery.h"
 
 namespace ringtail::broker {
 
@@ -92,13 +93,17 @@ class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
   // For Routable::chance.
   std::uint64_t chance() { return chance_ += 0x9E3779B97F4A7C15ULL; }
   queue::QueueRegistry& queues() { return queues_; }
+  queue::store::StoreShard& stores() { return stores_; }
+  queue::Recovery& recovery() { return recovery_; }
   QueueCalls& queue_calls() { return queue_calls_; }
   std::uint16_t shards() const { return shards_; }
   // Before input is taken: above the watermark this shard has the alarm at once, whatever the
   // monitor's next look will find; a fast publisher brings a lot between two looks.
   void look_at_memory() {
     const auto limit = static_cast<std::int64_t>(config_.memory_high_watermark);
-    if (!memory_alarm_ && runtime::MemoryGauge::total() > limit) raise_memory_alarm();
+    const std::int64_t used = runtime::MemoryGauge::total();
+    stores_.set_memory_is_short(used > limit / 2);
+    if (!memory_alarm_ && used > limit) raise_memory_alarm();
   }
   // For shard 0: a shard has raised the alarm by itself.
   void set_check_memory(std::function<void(runtime::ShardId)> check) {
@@ -194,7 +199,9 @@ class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
   std::size_t refusals_held_ = 0;
   RecentHistory recent_history_;
   DeadLetters dead_letters_;
+  queue::store::StoreShard stores_;
   queue::QueueRegistry queues_;
+  queue::Recovery recovery_;
   QueueCalls queue_calls_;
   std::uint64_t chance_;
   bool memory_alarm_ = false;

@@ -136,6 +136,11 @@ void Node::stop() {
   running_ = false;
   http_server_.reset();
   if (booted_) {
+    for (std::uint16_t i = 0; i < shard_count_; ++i) {
+      shards_[i].call_and_await([this, i](Shard&, std::function<void()> done) {
+        per_shard_[i].broker_shard->stores().close(std::move(done));
+      });
+    }
     shards_[0].call_and_await([this](Shard&, std::function<void()> done) {
       per_shard_[0].broker_shard->metadata().close(std::move(done));
     });

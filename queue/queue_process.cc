@@ -28,7 +28,8 @@ std::unique_ptr<AnswerLetter> reply_to(const Request& request) {
 
 QueueProcess::QueueProcess(runtime::Shard& shard,
                            std::shared_ptr<const cluster::metadata::QueueRecord> record,
-                           Removals& removals, Discard& discard, DeadLetterSink& dead_letters)
+                           Removals& removals, Discard& discard, DeadLetterSink& dead_letters,
+                           store::StoreShard* stores)
     : shard_(shard),
       record_(std::move(record)),
       qid_(record_->qid),
@@ -36,12 +37,16 @@ QueueProcess::QueueProcess(runtime::Shard& shard,
       removals_(removals),
       discard_(discard),
       dead_letters_(dead_letters),
+      stores_(stores),
+      keeps_(stores != nullptr && record_->durable && !record_->exclusive()),
       state_(record_->options.max_priority),
       consumers_(record_->options.single_active_consumer) {
   apply_options();
 }
 
 QueueProcess::~QueueProcess() {
+  if (backing_ != nullptr && backing_->has_backlog) stores_->backlog_ended();
+  store_.reset();
   shard_.remove(address_.actor);
   empty_out();
 }
@@ -92,14 +97,23 @@ void QueueProcess::receive(LetterPtr letter) noexcept {
 
 void QueueProcess::on_publish(Publish& letter) {
   ChannelLink& link = link_of(letter.from);
-  link.settled = letter.first_number + letter.messages.size() - 1;
-  link.settled_due = true;
-  mark_unflushed(link);
-  if (going_) return;
+  const std::uint64_t up_to = letter.first_number + letter.messages.size() - 1;
+  if (going_ || (keeps_ && refuses_for_damage(letter, link))) {
+    settle_publishes(link, up_to);
+    return;
+  }
   statistics_.published += letter.messages.size();
-  const std::size_t done = plain_ ? publish_plain(letter.messages) : 0;
+  std::size_t done = 0;
+  if (plain_) {
+    if (!keeps_) {
+      done = publish_plain(letter.messages);
+    } else {
+      done = publish_kept(letter.messages);
+    }
+  }
   if (done < letter.messages.size()) [[unlikely]]
     publish_by_rules(letter, link, done);
+  settle_publishes(link, up_to);
 }
 
 std::size_t QueueProcess::publish_plain(std::vector<MessageRef>& messages) {
@@ -112,7 +126,7 @@ std::size_t QueueProcess::publish_plain(std::vector<MessageRef>& messages) {
     for (; message != messages.end() && !expires(*message); ++message) {
       Consumer* consumer = consumers_.next();
       if (consumer == nullptr) break;
-      deliver(*consumer, state_.pass(std::move(*message)), Terms());
+      deliver(*consumer, state_.pass(std::move(*message)), Terms(), false);
     }
   }
   for (; message != messages.end() && !expires(*message); ++message) {
@@ -123,17 +137,17 @@ std::size_t QueueProcess::publish_plain(std::vector<MessageRef>& messages) {
 
 void QueueProcess::dispatch() {
   if (going_ || !drop_by_rules()) return;
-  while (state_.ready() > 0) {
+  while (state_.can_take()) {
     Consumer* consumer = consumers_.next();
-    if (consumer == nullptr) return;
+    if (consumer == nullptr || !ready_to_hand_out()) return;
     Terms terms;
     Entry entry = state_.take(terms);
-    deliver(*consumer, std::move(entry), terms);
+    deliver(*consumer, std::move(entry), terms, true);
     if (state_.ready_expiring() != 0 && !expire_head()) return;
   }
 }
 
-void QueueProcess::deliver(Consumer& consumer, Entry entry, Terms terms) {
+void QueueProcess::deliver(Consumer& consumer, Entry entry, Terms terms, bool kept) {
   ChannelLink& link = consumer.link();
   consumers_.sent(consumer, entry.message()->footprint());
   count_delivery(entry);
@@ -148,6 +162,7 @@ void QueueProcess::deliver(Consumer& consumer, Entry entry, Terms terms) {
   delivery.redelivered = entry.redelivered();
   if (terms.returns() != 0) delivery.delivery_count = delivery_count(terms);
   if (consumer.no_ack()) {
+    if (kept) gone(entry, terms);
     delivery.message = entry.take_message();
   } else {
     delivery.message = entry.message();
@@ -170,23 +185,35 @@ std::uint64_t QueueProcess::consumer_timeout() const {
 
 void QueueProcess::on_get(const Get& letter) {
   watch_use();
-  if (!going_ && !drop_by_rules()) {
-    rules_->waiting_gets.push_back({letter.from, letter.request, letter.no_ack});
+  const WaitingGet get{letter.from, letter.request, letter.no_ack};
+  if (going_ || (drop_by_rules() && ready_to_hand_out())) {
+    give(get);
   } else {
-    give(letter.from, letter.request, letter.no_ack);
+    waiting_gets_.push_back(get);
   }
 }
 
-void QueueProcess::give(const Address& to, RequestId request, bool no_ack) {
+void QueueProcess::serve_gets() {
+  std::size_t served = 0;
+  while (served < waiting_gets_.size() && !going_ && drop_by_rules() && ready_to_hand_out()) {
+    give(WaitingGet(waiting_gets_[served++]));
+  }
+  waiting_gets_.erase(waiting_gets_.begin(),
+                      waiting_gets_.begin() + static_cast<std::ptrdiff_t>(served));
+}
+
+void QueueProcess::refuse_gets() {
+  for (const WaitingGet& get : std::exchange(waiting_gets_, {})) give(get);
+}
+
+void QueueProcess::give(const WaitingGet& get) {
   auto result = std::make_unique<GetResult>(qid_);
-  result->request = request;
+  result->request = get.request;
   if (going_) {
     result->answer = Answer::kNotFound;
   } else if (state_.ready() > 0) {
     Terms terms;
     Entry entry = state_.take(terms);
-    // What has expired behind it is not left.
-    if (state_.ready_expiring() != 0) expire_head();
     count_delivery(entry);
     note_furthest(kGetter, entry.position());
     result->redelivered = entry.redelivered();
@@ -194,9 +221,13 @@ void QueueProcess::give(const Address& to, RequestId request, bool no_ack) {
     result->message = entry.message();
     result->messages_ready = state_.ready();
     result->consumer_timeout_ms = consumer_timeout();
-    if (!no_ack) result->token = unacked_.hold(std::move(entry), terms, link_of(to), nullptr);
+    if (get.no_ack) {
+      gone(entry, terms);
+    } else {
+      result->token = unacked_.hold(std::move(entry), terms, link_of(get.from), nullptr);
+    }
   }
-  answer(to, std::move(result));
+  answer(get.from, std::move(result));
 }
 
 void QueueProcess::on_ack(const Ack& letter) {
@@ -205,6 +236,7 @@ void QueueProcess::on_ack(const Ack& letter) {
   for (const DeliveryToken token : letter.tokens) {
     Unacked::Held held = unacked_.release(token, *link);
     if (!held.entry) continue;
+    gone(held.entry, held.terms);
     if (letter.rejected) {
       dead_letter(DeathReason::kRejected, held.entry.take_message());
     } else {
@@ -239,6 +271,7 @@ void QueueProcess::take_back(Unacked::Held& held) {
   if (may_return(held.terms)) {
     state_.put_back(std::move(held.entry), held.terms, true);
   } else {
+    gone(held.entry, held.terms);
     dead_letter(DeathReason::kDeliveryLimit, held.entry.take_message());
   }
 }
@@ -313,10 +346,7 @@ void QueueProcess::on_credit(const Credit& letter) {
 }
 
 void QueueProcess::on_channel_gone(const ChannelGone& letter) {
-  if (rules_ != nullptr) {
-    std::erase_if(rules_->waiting_gets,
-                  [&](const Rules::WaitingGet& get) { return get.from == letter.from; });
-  }
+  std::erase_if(waiting_gets_, [&](const WaitingGet& get) { return get.from == letter.from; });
   if (ChannelLink* link = find_link(letter.from)) forget(*link);
   if (!letter.wants_notice) return;
   auto notice = std::make_unique<ChannelForgotten>(qid_);
@@ -358,6 +388,7 @@ void QueueProcess::on_purge(const Purge& letter) {
   } else {
     reply->messages = state_.ready();
     for (EntryFifo& entries : state_.take_all()) discard_.add(std::move(entries));
+    if (store_ != nullptr) purge_store();
   }
   answer(letter.from, std::move(reply));
 }
@@ -435,15 +466,21 @@ void QueueProcess::remove_self() {
   if (going_) return;
   going_ = true;
   removals_.start(record_);
+  refuse_gets();
   if (rules_ == nullptr) return;
   if (rules_->head_timer != nullptr) rules_->head_timer->stop();
   if (rules_->unused_timer != nullptr) rules_->unused_timer->stop();
-  refuse_gets();
 }
 
 void QueueProcess::removed() {
   going_ = true;
-  if (rules_ != nullptr) refuse_gets();
+  refuse_gets();
+  if (store_ != nullptr) {
+    store_->erase();
+    settle_all();
+  } else if (keeps_) {
+    stores_->remove_directory(stores_->directory_of(record_->vhost, record_->name, true));
+  }
   for (auto& [address, link] : links_) {
     flush(link);
     for (auto& [id, consumer] : link.consumers) {
@@ -509,7 +546,14 @@ void QueueProcess::flush(ChannelLink& link) {
     link.settled_due = false;
     auto settled = std::make_unique<Settled>(qid_);
     settled->up_to = link.settled;
-    settled->rejected = std::exchange(link.rejected, {});
+    if (link.rejected.empty() || link.rejected.back() <= link.settled) {
+      settled->rejected = std::exchange(link.rejected, {});
+    } else {
+      // Some were refused while others before them are not kept yet.
+      const auto later = std::upper_bound(link.rejected.begin(), link.rejected.end(), link.settled);
+      settled->rejected.assign(link.rejected.begin(), later);
+      link.rejected.erase(link.rejected.begin(), later);
+    }
     shard_.post(address_, link.address, std::move(settled));
   }
   if (link.deliver != nullptr) {
@@ -525,6 +569,8 @@ void QueueProcess::answer(const Address& to, LetterPtr letter) {
 
 void QueueProcess::turn_end() noexcept {
   if (rules_ != nullptr) continue_dropping();
+  if (store_ != nullptr) store_->end_turn();
+  if (stores_ != nullptr) look_at_backlog();
   while (!unflushed_.empty()) flush(unflushed_.front());
   unacked_.trim();
 }

@@ -8,11 +8,16 @@
 //
 // A queue without options and without messages that expire is plain: it has no Rules, and none of
 // what they ask for costs it anything.
+//
+// A durable queue has a store from its first persistent message on (queue/store/), any other from
+// when its backlog has to leave memory. What is persistent is settled when it is kept.
 #pragma once
 
 #include <algorithm>
 #include <boost/intrusive/list.hpp>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -30,6 +35,7 @@
 #include "queue/queue_state.h"
 #include "queue/removals.h"
 #include "queue/rules.h"
+#include "queue/store/queue_store.h"
 #include "queue/terms.h"
 #include "queue/unacked.h"
 
@@ -60,10 +66,14 @@ struct ConsumerStats {
 
 // Made by its shard's registry when the queue is declared, destroyed by it when the queue was
 // removed.
-class QueueProcess final : public runtime::Actor, private runtime::TurnTask {
+class QueueProcess final : public runtime::Actor,
+                           private runtime::TurnTask,
+                           private store::StoreOwner {
  public:
+  // `stores`: null where nothing is kept on a disk (in tests).
   QueueProcess(runtime::Shard& shard, std::shared_ptr<const cluster::metadata::QueueRecord> record,
-               Removals& removals, Discard& discard, DeadLetterSink& dead_letters);
+               Removals& removals, Discard& discard, DeadLetterSink& dead_letters,
+               store::StoreShard* stores = nullptr);
   ~QueueProcess() override;
   QueueProcess(const QueueProcess&) = delete;
   QueueProcess& operator=(const QueueProcess&) = delete;
@@ -78,6 +88,13 @@ class QueueProcess final : public runtime::Actor, private runtime::TurnTask {
   // The metadata has forgotten the queue: tells the consumers and gives the messages away. To be
   // destroyed next.
   void removed();
+  // What a restart found, before anything else happens to the queue; `done` when it is in place.
+  // The queue is unusable if it is damaged.
+  void restore(store::JournaledQueue journaled, std::function<void()> done);
+  // `done` when the journals of former starts say nothing that is not kept elsewhere.
+  void leave_former_journals(std::function<void()> done);
+  // Why the queue cannot be used; ok: it can.
+  runtime::Status damage() const;
 
  private:
   // Totals since the queue began.
@@ -106,9 +123,22 @@ class QueueProcess final : public runtime::Actor, private runtime::TurnTask {
   std::size_t publish_plain(std::vector<MessageRef>& messages);
   // Hands out what is ready while somebody can take it.
   void dispatch();
-  void deliver(Consumer& consumer, Entry entry, Terms terms);
+  // `kept`: the store may know the message.
+  void deliver(Consumer& consumer, Entry entry, Terms terms, bool kept);
+  // A Get that waits until the first message is here, or may be handed out: one at most of each
+  // channel.
+  struct WaitingGet {
+    runtime::Address from;
+    RequestId request;
+    bool no_ack;
+  };
+  // Whether the next message is here and may be handed out; also when there is none.
+  bool ready_to_hand_out();
+  void serve_gets();
+  // The queue is going: those that wait for a message hear that.
+  void refuse_gets();
   // Answers a Get.
-  void give(const runtime::Address& to, RequestId request, bool no_ack);
+  void give(const WaitingGet& get);
   // Gives a delivery that has ended back to the queue, or drops it if it came back too often.
   void take_back(Unacked::Held& held);
   void count_delivery(const Entry& entry);
@@ -141,8 +171,6 @@ class QueueProcess final : public runtime::Actor, private runtime::TurnTask {
   // False: this round has dropped enough.
   bool drop_head(DeathReason reason);
   void continue_dropping();
-  // The queue is going: those that wait for a message hear that.
-  void refuse_gets();
   void watch_head(std::uint64_t time_ms, std::uint64_t now);
   // Gives the message away if there is a dead letter exchange.
   void dead_letter(DeathReason reason, MessageRef message);
@@ -151,6 +179,37 @@ class QueueProcess final : public runtime::Actor, private runtime::TurnTask {
   // The queue is used now; looks again when it may have been unused for too long.
   void watch_use();
   void look_at_use();
+
+  // --- queue_process_store.cc ---
+  // Publishes of a durable queue without rules.
+  std::size_t publish_kept(std::vector<MessageRef>& messages);
+  bool is_kept(const Message& message) const { return keeps_ && message.traits().persistent; }
+  void keep(const Message& message, std::uint8_t priority, Terms terms, bool delivered);
+  // The letter's publishes are settled, now or when they are kept.
+  void settle_publishes(ChannelLink& link, std::uint64_t up_to);
+  void settle_kept();
+  void settle_all();
+  void refuse_unkept();
+  bool refuses_for_damage(const Publish& letter, ChannelLink& link);
+  store::QueueStore& make_store();
+  // A message has left the queue for good.
+  void gone(const Entry& entry, Terms terms) {
+    if (store_ != nullptr) [[unlikely]]
+      gone_from_store(entry, terms);
+  }
+  void gone_from_store(const Entry& entry, Terms terms);
+  void purge_store();
+  void look_at_backlog();
+  void page_lane(std::uint8_t lane, std::size_t keep);
+  std::size_t head_limit() const;
+  void visit_above(std::uint64_t above, const Visit& visit) const override;
+  std::uint64_t last_number() const override { return state_.next_number() - 1; }
+  void store_kept() noexcept override;
+  void store_moved() noexcept override;
+  void store_loaded(std::uint8_t lane,
+                    std::vector<store::StoredMessage>& messages) noexcept override;
+  void store_failed(const runtime::Status& why) noexcept override;
+  void take_restored(store::QueueStore::Restored& restored);
 
   // What is kept of a channel: null when there is nothing, or made now.
   ChannelLink* find_link(const runtime::Address& channel);
@@ -171,6 +230,7 @@ class QueueProcess final : public runtime::Actor, private runtime::TurnTask {
   Removals& removals_;
   Discard& discard_;
   DeadLetterSink& dead_letters_;
+  store::StoreShard* const stores_;
   runtime::OwnedBy owner_;
 
   // Who sees a line of deliveries in which order counts: the consumers of a channel that
@@ -199,7 +259,8 @@ class QueueProcess final : public runtime::Actor, private runtime::TurnTask {
   }
 
   std::unique_ptr<Rules> rules_;  // none: a plain queue
-  bool plain_ = true;  // messages need not be looked at when they come, unless they expire
+  bool plain_ = true;   // messages need not be looked at when they come, unless they expire
+  bool keeps_ = false;  // persistent messages are kept on the disk
   QueueState state_;
   Unacked unacked_;
   Consumers consumers_;
@@ -214,6 +275,24 @@ class QueueProcess final : public runtime::Actor, private runtime::TurnTask {
   std::map<runtime::Address, ChannelLink> links_;
   ChannelLink* last_link_ = nullptr;  // the one used last: most letters come in runs
   boost::intrusive::list<ChannelLink, boost::intrusive::constant_time_size<false>> unflushed_;
+  std::vector<WaitingGet> waiting_gets_;
+
+  // What exists only together with a store.
+  struct Backing {
+    // Publishes that are settled when the journal has kept so much and so many are in segments.
+    struct Unkept {
+      store::JournalPosition position;
+      std::uint64_t written;
+      runtime::Address channel;
+      std::uint64_t up_to;  // publishes of that channel
+    };
+    std::deque<Unkept> unkept;
+    bool has_backlog = false;  // that is not in memory
+    bool idle = false;         // a restart found nothing
+    runtime::Status damage;
+  };
+  std::unique_ptr<Backing> backing_;
+  std::unique_ptr<store::QueueStore> store_;  // after all that it looks at
 
   bool going_ = false;  // the removal has been asked for: nothing is delivered any more
 };

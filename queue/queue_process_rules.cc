@@ -57,6 +57,7 @@ void QueueProcess::publish_by_rules(Publish& letter, ChannelLink& link, std::siz
       enqueue(std::move(message));
     }
   }
+  if (store_ != nullptr) store_->end_publish();
   dispatch();
 }
 
@@ -78,10 +79,13 @@ void QueueProcess::enqueue(MessageRef message) {
   const std::uint8_t priority = message->traits().has_priority ? message->traits().priority : 0;
   if (state_.ready() == 0) {
     if (Consumer* consumer = consumers_.next()) {
-      deliver(*consumer, state_.pass(std::move(message), priority), terms);
+      const bool kept = is_kept(*message) && !consumer->no_ack();
+      if (kept) keep(*message, priority, terms, true);
+      deliver(*consumer, state_.pass(std::move(message), priority), terms, kept);
       return;
     }
   }
+  if (is_kept(*message)) keep(*message, priority, terms, false);
   state_.push(std::move(message), terms, priority);
   const bool dropped = over_limit();
   if (dropped) drop_over_limit();
@@ -110,6 +114,7 @@ bool QueueProcess::drop_by_rules() {
 
 bool QueueProcess::drop_over_limit() {
   while (over_limit()) {
+    if (!state_.can_take()) return false;  // when it is here again
     if (!drop_head(DeathReason::kMaxLength)) return false;
   }
   return true;
@@ -117,7 +122,7 @@ bool QueueProcess::drop_over_limit() {
 
 bool QueueProcess::expire_head() {
   const std::uint64_t now = now_ms();
-  while (state_.ready() > 0) {
+  while (state_.can_take()) {
     const Terms terms = state_.front_terms();
     if (!terms.expired(now)) {
       if (terms.expires()) watch_head(terms.expires_at_ms(), now);
@@ -136,7 +141,9 @@ bool QueueProcess::drop_head(DeathReason reason) {
   }
   --rules_->drops_left;
   Terms terms;
-  dead_letter(reason, state_.take(terms).take_message());
+  Entry entry = state_.take(terms);
+  gone(entry, terms);
+  dead_letter(reason, entry.take_message());
   return true;
 }
 
@@ -146,17 +153,7 @@ void QueueProcess::continue_dropping() {
   if (!rule.unfinished) return;
   rule.unfinished = false;
   dispatch();
-  while (!rule.waiting_gets.empty() && !going_ && drop_by_rules()) {
-    const Rules::WaitingGet get = rule.waiting_gets.front();
-    rule.waiting_gets.pop_front();
-    give(get.from, get.request, get.no_ack);
-  }
-}
-
-void QueueProcess::refuse_gets() {
-  for (const Rules::WaitingGet& get : std::exchange(rules_->waiting_gets, {})) {
-    give(get.from, get.request, get.no_ack);
-  }
+  serve_gets();
 }
 
 void QueueProcess::watch_head(std::uint64_t time_ms, std::uint64_t now) {

@@ -9,6 +9,9 @@ using runtime::letter_cast;
 
 namespace {
 
+// Each takes some ten microseconds.
+constexpr int kDirectoriesPerTurn = 4;
+
 // What a queue that is gone answers; null where nothing is owed.
 template <typename AnswerLetter, typename Request>
 runtime::LetterPtr not_found(const runtime::Letter& letter) {
@@ -67,11 +70,13 @@ runtime::LetterPtr answer_of_missing(const runtime::Letter& letter) {
 }  // namespace
 
 QueueRegistry::QueueRegistry(runtime::Shard& shard, cluster::metadata::View& view,
-                             RemoveQueue proposer, DeadLetterSink& dead_letters)
+                             RemoveQueue proposer, DeadLetterSink& dead_letters,
+                             store::StoreShard* stores)
     : shard_(shard),
       removals_(shard, std::move(proposer)),
       discard_(shard),
-      dead_letters_(dead_letters) {
+      dead_letters_(dead_letters),
+      stores_(stores) {
   view.add_observer(*this);
   shard_.set_fallback(this);
 }
@@ -117,7 +122,22 @@ runtime::Address QueueRegistry::address_of(Qid qid) const {
 void QueueRegistry::queue_added(const std::shared_ptr<const QueueRecord>& record) {
   if (record->shard != shard_.id()) return;
   queues_.emplace(record->qid, std::make_unique<QueueProcess>(shard_, record, removals_, discard_,
-                                                              dead_letters_));
+                                                              dead_letters_, stores_));
+  if (stores_ != nullptr && record->durable && !record->exclusive()) {
+    without_directory_.push_back(record->qid);
+    shard_.flush_batches_at_turn_end(*this);
+  }
+}
+
+void QueueRegistry::turn_end() noexcept {
+  for (int made = 0; made < kDirectoriesPerTurn && !without_directory_.empty(); ++made) {
+    if (QueueProcess* queue = find(without_directory_.front())) {
+      const QueueRecord& record = queue->record();
+      stores_->make_directory({record.qid, record.vhost, record.name});
+    }
+    without_directory_.pop_front();
+  }
+  if (!without_directory_.empty()) shard_.flush_batches_at_turn_end(*this);
 }
 
 void QueueRegistry::queue_changed(const std::shared_ptr<const QueueRecord>& record) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 
@@ -19,12 +20,15 @@ namespace ringtail::queue {
 // Lives as long as its shard and the shard's replica, on its thread. Makes itself an observer of
 // the replica (and makes what is in it already) and the shard's fallback for letters without a
 // receiver.
-class QueueRegistry : public runtime::Actor, public cluster::metadata::Observer {
+class QueueRegistry : public runtime::Actor,
+                      public cluster::metadata::Observer,
+                      private runtime::TurnTask {
  public:
   // `proposer` asks the metadata owner to remove a queue (a deleted or auto-delete one). It is a
   // function because the queue layer may only read the metadata (STYLE 3.1).
+  // `stores`: as QueueProcess has it.
   QueueRegistry(runtime::Shard& shard, cluster::metadata::View& view, RemoveQueue proposer,
-                DeadLetterSink& dead_letters);
+                DeadLetterSink& dead_letters, store::StoreShard* stores = nullptr);
   ~QueueRegistry() override;
 
   QueueProcess* find(Qid qid);
@@ -40,11 +44,15 @@ class QueueRegistry : public runtime::Actor, public cluster::metadata::Observer 
 
  private:
   runtime::Address address_of(Qid qid) const;
+  // Makes directories of new queues, some in each turn.
+  void turn_end() noexcept override;
 
   runtime::Shard& shard_;
   Removals removals_;
   Discard discard_;
   DeadLetterSink& dead_letters_;
+  store::StoreShard* const stores_;
+  std::list<Qid> without_directory_;
   std::map<Qid, std::unique_ptr<QueueProcess>> queues_;
 };
 

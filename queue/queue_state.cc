@@ -140,6 +140,12 @@ void QueueState::mark_empty(Line& line) {
   upper_->emptied(static_cast<std::size_t>(&line - upper_->lines.data()));
 }
 
+const Entry& QueueState::front() const {
+  RT_DCHECK(can_take(), "the front of nothing");
+  const Line& line = first_line();
+  return returned_comes_first(line) ? returned_.front().entry : line.head.entries.front();
+}
+
 Terms QueueState::front_terms() const {
   RT_DCHECK(can_take(), "the terms of nothing");
   const Line& line = first_line();
@@ -221,6 +227,12 @@ const QueueState::Line& QueueState::line_at(std::uint8_t lane) const {
   RT_CHECK(lane < lanes(), "a lane that the queue does not have");
   const std::size_t level = lanes() - 1 - lane;
   return level == 0 ? lowest_ : upper_->lines[level - 1];
+}
+
+bool QueueState::has_tail() const {
+  if (lowest_.tail != nullptr) return true;
+  return upper_ != nullptr && std::any_of(upper_->lines.begin(), upper_->lines.end(),
+                                          [](const Line& line) { return line.tail != nullptr; });
 }
 
 void QueueState::begin_tail(std::uint8_t lane, std::size_t keep) {

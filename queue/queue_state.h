@@ -74,6 +74,8 @@ class QueueState {
     ready_bytes_ -= entry.message()->body_size();
     return entry;
   }
+  // The next one. Only when can_take().
+  const Entry& front() const;
   // The terms of the next one. Only when can_take().
   Terms front_terms() const;
   // An entry that was taken returns to its place; `redelivered` marks it, false leaves its mark as
@@ -89,6 +91,8 @@ class QueueState {
   // The position that push() or pass() would give now.
   Position next_position(std::uint8_t priority) const;
   std::uint64_t paged() const { return paged_; }
+  // Something is paged out, or about to be.
+  bool has_tail() const;
   std::uint64_t paged(std::uint8_t lane) const { return line_at(lane).paged; }
   // Messages of the lane's head, where it is followed by messages that are paged out.
   std::size_t head_size(std::uint8_t lane) const { return line_at(lane).head.entries.size(); }

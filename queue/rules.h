@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <limits>
 #include <memory>
 
@@ -50,13 +49,6 @@ struct Rules {
   // What may still be dropped in this round; not all was that should be.
   std::uint64_t drops_left = kDropsPerRound;
   bool unfinished = false;
-  // Who asked meanwhile: one at most of each channel.
-  struct WaitingGet {
-    runtime::Address from;
-    RequestId request;
-    bool no_ack;
-  };
-  std::deque<WaitingGet> waiting_gets;
 };
 
 }  // namespace ringtail::queue

@@ -56,6 +56,15 @@ class Unacked {
   Held release_first(ChannelLink& link);
 
   std::size_t count() const { return count_; }
+  // Every delivery that is held, in no useful order.
+  template <typename Visit>
+  void for_each(Visit&& visit) const {
+    for (const std::unique_ptr<Chunk>& chunk : chunks_) {
+      for (const UnackedSlot& slot : *chunk) {
+        if (slot.link != nullptr) visit(slot.entry, slot.terms);
+      }
+    }
+  }
   // Gives back the slots' memory, but for a little, when nothing is held.
   void trim();
 

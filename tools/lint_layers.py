@@ -34,7 +34,8 @@ LAYERS = [
 METADATA_READING = ["cluster/metadata/view.h", "cluster/metadata/records.h",
                     "cluster/metadata/queue_options.h"]
 QUEUE_FOR_BROKER = ["queue/message.h", "queue/letters.h", "queue/dead_letters.h",
-                    "queue/queue_process.h", "queue/queue_registry.h"]
+                    "queue/queue_process.h", "queue/queue_registry.h", "queue/recovery.h",
+                    "queue/store/store_shard.h"]
 MAY_INCLUDE = {
     "runtime": ["broker/runtime/"],
     "runtime/uv": ["broker/runtime/", "broker/runtime/uv/"],

@@ -53,40 +53,27 @@ void QueueFiles::finished() {
   run_next();
 }
 
-void QueueFiles::make_directory() {
-  enqueue([this] {
-    const Status status = ready_directory();
-    if (!status.ok() && status.code() != Code::kNoSpace) failure_ = status;
-    finished();
-  });
-}
-
 // Blocks for a short while, once in a queue's life.
 Status QueueFiles::ready_directory() {
   if (!failure_.ok() || directory_made_) return failure_;
   if (Status made = env_.disk().make_directory(directory_); !made.ok()) return made;
+  // Who made it may not have known that it would be relied on: it is written once more.
   const std::string path = directory_ + "/queue";
   auto opened = env_.disk().open(path, OpenMode::kCreateNew);
   if (!opened.ok() && opened.status().code() == Code::kExists) {
-    directory_made_ = true;  // a former run of the node said so
-    return {};
+    opened = env_.disk().open(path, OpenMode::kReadWrite);
   }
   if (!opened.ok()) return opened.status();
   directory_made_ = true;
   names_changed_ = true;
-  auto text = std::make_shared<ByteBuffer>();
-  put_identity(*text, identity_);
-  std::shared_ptr<File> file = std::move(opened.value());
-  DiskCall& call = calls_.make(file, alive_, [this](const Status& status, DiskCall&) {
+  identity_file_ = std::move(opened.value());
+  DiskCall& call = calls_.make(identity_file_, alive_, [this](const Status& status, DiskCall&) {
     if (!status.ok() && failure_.ok()) failure_ = status;
   });
-  call.written = text;
-  call.request.content = text->span();
-  if (durable_) {
-    file->write_at_and_sync(call.request);
-  } else {
-    file->write_at(call.request);
-  }
+  call.written = std::make_shared<ByteBuffer>();
+  put_identity(*call.written, identity_);
+  call.request.content = call.written->span();
+  identity_file_->write_at(call.request);
   return {};
 }
 
@@ -148,36 +135,39 @@ void QueueFiles::sync(Done done) {
       finished();
       return;
     }
-    auto files = std::make_shared<std::vector<File*>>();
+    auto files = std::make_shared<std::vector<std::shared_ptr<File>>>();
+    if (identity_file_ != nullptr) files->push_back(std::move(identity_file_));
     for (const auto& [number, yes] : unsynced_) {
       const auto at = segments_.find(number);
-      if (at != segments_.end()) files->push_back(at->second.get());
+      if (at != segments_.end()) files->push_back(at->second);
     }
     unsynced_.clear();
     sync_next(files, done);
   });
 }
 
-void QueueFiles::sync_next(const std::shared_ptr<std::vector<File*>>& files, const Done& done) {
+void QueueFiles::sync_next(const std::shared_ptr<std::vector<std::shared_ptr<File>>>& files,
+                           const Done& done) {
   if (files->empty() || !failure_.ok()) {
-    if (failure_.ok() && std::exchange(names_changed_, false)) {
-      failure_ = env_.disk().sync_directory(directory_);
-    }
+    if (failure_.ok() && std::exchange(names_changed_, false)) failure_ = sync_names();
     done(failure_);
     finished();
     return;
   }
-  std::shared_ptr<File> file;
-  for (const auto& [number, one] : segments_) {
-    if (one.get() == files->back()) file = one;
-  }
+  const std::shared_ptr<File> file = std::move(files->back());
   files->pop_back();
-  if (file == nullptr) return sync_next(files, done);
   DiskCall& call = calls_.make(file, alive_, [this, files, done](const Status& status, DiskCall&) {
     if (!status.ok()) failure_ = status;
     sync_next(files, done);
   });
   file->sync(call.request);
+}
+
+Status QueueFiles::sync_names() {
+  Status status = env_.disk().sync_directory(directory_);
+  if (!status.ok() || parent_synced_) return status;
+  parent_synced_ = true;
+  return env_.disk().sync_directory(directory_.substr(0, directory_.rfind('/')));
 }
 
 void QueueFiles::write_index(ByteBuffer bytes, bool whole, Done done) {
@@ -219,7 +209,7 @@ void QueueFiles::end_index(bool whole, std::uint64_t size, const Status& status,
   Status result = status;
   if (result.ok() && whole) {
     result = env_.disk().rename(index_path() + ".new", index_path());
-    if (result.ok()) result = env_.disk().sync_directory(directory_);
+    if (result.ok()) result = sync_names();
     names_changed_ = false;
   }
   if (result.ok()) {

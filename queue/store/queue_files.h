@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <string>
@@ -36,8 +36,6 @@ class QueueFiles {
   std::string segment_path(std::uint64_t number) const;
   std::string index_path() const { return directory_ + "/index"; }
 
-  // Makes the directory and says in it whose it is. The first of the calls below does, too.
-  void make_directory();
   // Writes at `offset` of a segment, which is made for offset 0.
   void write_segment(std::uint64_t number, std::uint64_t offset, ByteBuffer bytes, Done done);
   // All that was written is on stable storage, and so are the files' names.
@@ -52,8 +50,8 @@ class QueueFiles {
   void read_small(const std::string& name, ReadDone done);
   // Behind everything asked for before.
   void remove_segment(std::uint64_t number);
-  // It was found there, and is this queue's.
-  void directory_exists() { directory_made_ = true; }
+  // It was found there with an index, and is this queue's.
+  void directory_exists() { directory_made_ = parent_synced_ = true; }
   bool idle() const { return waiting_.empty() && !running_ && reads_ == 0; }
   // Closes what is open, when all is done.
   void close_when_idle() { close_wanted_ = true; }
@@ -66,7 +64,9 @@ class QueueFiles {
   runtime::Result<runtime::File*> segment_file(std::uint64_t number, bool make);
   void start_write(std::uint64_t number, std::uint64_t offset,
                    const std::shared_ptr<ByteBuffer>& bytes, const Done& done);
-  void sync_next(const std::shared_ptr<std::vector<runtime::File*>>& files, const Done& done);
+  void sync_next(const std::shared_ptr<std::vector<std::shared_ptr<runtime::File>>>& files,
+                 const Done& done);
+  runtime::Status sync_names();
   void start_index(const std::shared_ptr<ByteBuffer>& bytes, bool whole, const Done& done);
   void end_index(bool whole, std::uint64_t size, const runtime::Status& status, const Done& done);
 
@@ -77,11 +77,13 @@ class QueueFiles {
   const bool durable_;
   bool directory_made_ = false;
   bool names_changed_ = false;
+  bool parent_synced_ = false;
+  std::shared_ptr<runtime::File> identity_file_;  // until it is synced
   std::map<std::uint64_t, std::shared_ptr<runtime::File>> segments_;
   std::map<std::uint64_t, bool> unsynced_;
   std::shared_ptr<runtime::File> index_;
   std::uint64_t index_size_ = 0;
-  std::deque<std::function<void()>> waiting_;
+  std::list<std::function<void()>> waiting_;
   bool running_ = false;
   int reads_ = 0;
   bool close_wanted_ = false;

@@ -68,8 +68,8 @@ void QueueStore::publish(Position position, const Message& message, Terms terms,
   shared_.journal().add(position, message, expires_wall(terms), delivered);
 }
 
-JournalPosition QueueStore::end_publish() {
-  return std::exchange(open_record_, false) ? shared_.journal().end_publish() : 0;
+void QueueStore::end_publish() {
+  if (std::exchange(open_record_, false)) published_ = shared_.journal().end_publish();
 }
 
 void QueueStore::removed(Position position, const Message& message, Terms terms) {

@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "broker/runtime/status.h"
@@ -62,14 +63,16 @@ class QueueStore final : public JournalUser {
   ~QueueStore();
 
   bool durable() const { return durable_; }
+  // It has nothing in segments.
+  bool empty() const { return segments_.empty(); }
   const runtime::Status& failure() const { return failure_; }
 
   // --- what happens to messages ---
-  // A record of the journal: begin, publish() for each persistent message, end. `next` is the
-  // number that follows it. Returns when it will be kept; 0: nothing was written.
-  void begin_publish() { open_record_ = false; }
+  // publish() for each persistent message, then end_publish() before anything else.
   void publish(Position position, const Message& message, Terms terms, bool delivered);
-  JournalPosition end_publish();
+  void end_publish();
+  // When what was published since the last call will be kept; 0: nothing was.
+  JournalPosition take_published() { return std::exchange(published_, 0); }
   // A message has left the queue, for whatever reason. It is written at the turn's end, by
   // end_turn().
   void removed(Position position, const Message& message, Terms terms);
@@ -205,6 +208,7 @@ class QueueStore final : public JournalUser {
   runtime::Status failure_;
 
   bool open_record_ = false;
+  JournalPosition published_ = 0;
   std::vector<PositionRange> removing_;
   bool awaiting_ = false;
   bool in_journal_call_ = false;

@@ -42,7 +42,6 @@ void QueueStore::restore(JournaledQueue journaled, std::function<void(Restored&)
                             identity.value().name, identity.value().vhost,
                             identity.value().qid.value));
     } else {
-      files_.directory_exists();
       read_index();
       return;
     }
@@ -68,6 +67,7 @@ void QueueStore::read_index() {
       apply_removals();  // it never had a segment
       return;
     }
+    files_.directory_exists();
     Status result = status.ok() ? take_index(content) : status;
     if (!result.ok()) {
       end_restore(result);

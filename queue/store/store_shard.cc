@@ -18,6 +18,8 @@ constexpr std::size_t kHeadMaxBytes = 8 * 1024 * 1024;
 constexpr std::size_t kHeadMinBytes = 64 * 1024;
 
 constexpr std::uint64_t kTrashPauseMs = 5;
+// In the name of a directory that is on its way out.
+constexpr std::string_view kGone = ".gone-";
 
 }  // namespace
 
@@ -53,14 +55,53 @@ std::size_t StoreShard::head_budget() const {
                     kHeadMaxBytes);
 }
 
+void StoreShard::make_directory(const QueueIdentity& identity) {
+  runtime::Disk& disk = shard_.env().disk();
+  const std::string directory = directory_of(identity.vhost, identity.name, true);
+  if (!disk.make_directory(directory).ok()) return;
+  auto file = disk.open(directory + "/queue", runtime::OpenMode::kCreateNew);
+  if (!file.ok()) return;
+  DiskCall& call =
+      calls_.make(std::move(file.value()), alive_, [](const runtime::Status&, DiskCall&) {});
+  call.written = std::make_shared<ByteBuffer>();
+  put_identity(*call.written, identity);
+  call.request.content = call.written->span();
+  call.file->write_at(call.request);
+}
+
+void StoreShard::close(std::function<void()> done) {
+  closed_ = std::move(done);
+  journal_.close([this] {
+    if (calls_.none()) {
+      std::exchange(closed_, nullptr)();
+    } else {
+      calls_.when_none([this] {
+        if (closed_) std::exchange(closed_, nullptr)();
+      });
+    }
+  });
+}
+
 void StoreShard::remove_directory(const std::string& directory) {
   runtime::Disk& disk = shard_.env().disk();
   // Out of the way at once: the queue may be declared again.
   const std::string trash =
-      fmt::format("{}.gone-{}-{}", directory, shard_.id().value, ++last_trash_);
+      fmt::format("{}{}{}-{}-{}", directory, kGone, shard_.env().clock().wall_ms(),
+                  shard_.id().value, ++last_trash_);
   if (!disk.rename(directory, trash).ok()) return;  // there was none
   trash_.push_back(trash);
   if (trash_.size() == 1) remove_some();
+}
+
+runtime::Status StoreShard::remove_gone() {
+  const auto names = shard_.env().disk().list(queues());
+  if (!names.ok()) return names.status();
+  const bool idle = trash_.empty();
+  for (const std::string& name : names.value()) {
+    if (name.find(kGone) != std::string::npos) trash_.push_back(queues() + "/" + name);
+  }
+  if (idle && !trash_.empty()) remove_some();
+  return {};
 }
 
 // A large file takes a millisecond to go.

@@ -4,14 +4,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "broker/runtime/shard.h"
 #include "queue/store/disk_calls.h"
+#include "queue/store/index_format.h"
 #include "queue/store/journal.h"
 
 namespace ringtail::queue::store {
@@ -46,8 +47,15 @@ class StoreShard {
   // What such a queue keeps in memory before it, in octets.
   std::size_t head_budget() const;
 
+  // Makes a queue's directory, for who looks into the data directory: the queue's store does not
+  // rely on it. Blocks for some ten microseconds.
+  void make_directory(const QueueIdentity& identity);
+  // Writes what is under way and waits for it; nothing may be appended any more.
+  void close(std::function<void()> done);
   // Removes a directory that a queue has left, a file at a time.
   void remove_directory(const std::string& directory);
+  // The same for those that a former start of the node had no time for.
+  runtime::Status remove_gone();
 
  private:
   void remove_some();
@@ -58,8 +66,10 @@ class StoreShard {
   Journal journal_;
   bool memory_is_short_ = false;
   std::size_t backlogs_ = 0;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::function<void()> closed_;
   std::uint64_t last_trash_ = 0;
-  std::deque<std::string> trash_;
+  std::list<std::string> trash_;
   std::unique_ptr<runtime::Timer> trash_timer_;
 };
 
