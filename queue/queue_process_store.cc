@@ -14,21 +14,8 @@ using store::QueueStore;
 
 namespace {
 
-// A backlog below this stays in memory whatever happens.
-constexpr std::size_t kHeadMessagesMin = 256;
-constexpr std::size_t kHeadMessagesMax = 16 * 1024;
-// Messages that leave memory in one turn.
-constexpr std::size_t kPagedOutPerTurn = 8 * 1024;
-// What is written to segments in one go, and what one load brings, about.
-constexpr std::uint64_t kWriteMessages = 2 * 1024;
-constexpr std::uint64_t kWriteOctets = 512 * 1024;
-constexpr std::size_t kLoadOctets = 512 * 1024;
 // What a message costs beside its body.
 constexpr std::uint64_t kMessageOverhead = 160;
-// Publishes wait when so much of a backlog is not written yet.
-constexpr std::uint64_t kUnwrittenOctets = 32 * 1024 * 1024;
-constexpr std::uint64_t kUnwrittenMessages = 128 * 1024;
-
 }  // namespace
 
 // --- keeping ------------------------------------------------------------------------------------
@@ -76,8 +63,9 @@ void QueueProcess::settle_publishes(ChannelLink& link, std::uint64_t up_to) {
     std::uint64_t written = 0;
     if (backing_->has_backlog && state_.ready() > 0) {
       const std::uint64_t each = state_.ready_bytes() / state_.ready() + kMessageOverhead;
-      const std::uint64_t ahead =
-          std::clamp<std::uint64_t>(kUnwrittenOctets / each, kHeadMessagesMin, kUnwrittenMessages);
+      const std::uint64_t ahead = std::clamp<std::uint64_t>(
+          stores_->options().unwritten_bytes / each, stores_->options().head_messages_min,
+          stores_->options().unwritten_messages);
       if (last_number() > ahead) written = last_number() - ahead;
       if (written <= store_->written()) written = 0;
     }
@@ -216,7 +204,9 @@ Status QueueProcess::damage() const { return backing_ == nullptr ? Status() : ba
 // How many messages of a backlog stay in memory before it.
 std::size_t QueueProcess::head_limit() const {
   const std::uint64_t each = state_.ready_bytes() / state_.ready() + kMessageOverhead;
-  return std::clamp<std::size_t>(stores_->head_budget() / each, kHeadMessagesMin, kHeadMessagesMax);
+  return std::clamp<std::size_t>(stores_->head_budget() / each,
+                                 stores_->options().head_messages_min,
+                                 stores_->options().head_messages_max);
 }
 
 void QueueProcess::look_at_backlog() {
@@ -225,7 +215,7 @@ void QueueProcess::look_at_backlog() {
     backing_.reset();
     return;
   }
-  if (state_.ready() > 2 * kHeadMessagesMin) {
+  if (state_.ready() > 2 * stores_->options().head_messages_min) {
     if (store_ == nullptr && !keeps_ && stores_->memory_is_short() && !going_) make_store();
     if (store_ != nullptr && store_->failure().ok()) {
       const std::size_t keep = head_limit();
@@ -235,7 +225,7 @@ void QueueProcess::look_at_backlog() {
     }
   } else if (state_.paged() > 0 && store_->failure().ok()) {
     for (std::size_t lane = 0; lane < state_.lanes(); ++lane) {
-      page_lane(static_cast<std::uint8_t>(lane), kHeadMessagesMin);
+      page_lane(static_cast<std::uint8_t>(lane), stores_->options().head_messages_min);
     }
   }
   if (backing_ == nullptr) return;
@@ -257,17 +247,19 @@ void QueueProcess::page_lane(std::uint8_t lane, std::size_t keep) {
   if (state_.tail_size(lane) > 0) {
     const std::uint64_t each = state_.ready_bytes() / state_.ready() + kMessageOverhead;
     const std::uint64_t unwritten = last_number() - std::min(last_number(), store_->written());
-    if (!store_->writing() && (unwritten >= kWriteMessages || unwritten * each >= kWriteOctets)) {
+    if (!store_->writing() && (unwritten >= stores_->options().write_messages ||
+                               unwritten * each >= stores_->options().write_bytes)) {
       store_->write_some();
     }
     const bool first = state_.paged(lane) == 0;
-    EntryFifo out = state_.page_out(lane, store_->written(), kPagedOutPerTurn);
+    EntryFifo out = state_.page_out(lane, store_->written(), stores_->options().paged_out_messages);
     if (first && !out.empty()) store_->paged_from(out.front().position());
-    if (out.size() == kPagedOutPerTurn) shard_.flush_batches_at_turn_end(*this);
+    if (out.size() == stores_->options().paged_out_messages)
+      shard_.flush_batches_at_turn_end(*this);
     discard_.add(std::move(out));
   }
   if (state_.paged(lane) > 0 && state_.head_size(lane) <= keep / 2 && !store_->loading(lane)) {
-    store_->load(lane, kLoadOctets, state_.paged(lane));
+    store_->load(lane, stores_->options().load_bytes, state_.paged(lane));
   }
 }
 

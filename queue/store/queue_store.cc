@@ -13,11 +13,6 @@ using runtime::Status;
 
 namespace {
 
-// How far ahead deliveries are noted: after a restart so many messages at most are called
-// redelivered that were not. Grows with use.
-constexpr std::uint64_t kMarkStepMin = 256;
-constexpr std::uint64_t kMarkStepMax = 16 * 1024;
-
 void add_range(std::vector<PositionRange>& ranges, Position position) {
   if (!ranges.empty() && ranges.back().last + 1 == position) {
     ranges.back().last = position;
@@ -141,7 +136,8 @@ bool QueueStore::may_deliver(Position position) {
 void QueueStore::ask_for_mark(Mark& mark, std::uint8_t lane, std::uint64_t number) {
   const std::uint64_t last = owner_.last_number();
   if (last <= mark.asked) return;
-  mark.step = std::clamp(mark.step * 2, kMarkStepMin, kMarkStepMax);
+  mark.step =
+      std::clamp(mark.step * 2, shared_.options().mark_step_min, shared_.options().mark_step_max);
   mark.asked = std::min(last, std::max(number, mark.asked) + mark.step);
   mark.position = shared_.journal().delivered(*this, qid_, position_at(lane, mark.asked));
   await();

@@ -13,14 +13,6 @@ using runtime::Status;
 
 namespace {
 
-// What one turn writes to segments, about: a millisecond of work.
-constexpr std::size_t kWriteBytes = 1024 * 1024;
-// A segment is not added to when it has so much.
-constexpr std::uint64_t kSegmentBytes = 16 * 1024 * 1024;
-// What a queue has in a journal file that is given up is written to the journal once more if it is
-// not more than this: a queue with little in it needs no segment.
-constexpr std::size_t kLightMessages = 64;
-constexpr std::size_t kLightBytes = 64 * 1024;
 // An index is written anew when it is so long, and so much longer than it need be.
 constexpr std::uint64_t kIndexBytesMin = 256 * 1024;
 constexpr std::uint64_t kIndexBytesPerSegment = 512;
@@ -47,7 +39,7 @@ std::vector<StoredMessage> QueueStore::collect(std::uint64_t& up_to) const {
     if (where != Whereabouts::kWaiting) return true;
     std::size_t& bytes = lane_bytes[lane_of(entry.position())];
     bytes += entry.message()->footprint();
-    if (bytes < kWriteBytes) return true;
+    if (bytes < shared_.options().write_bytes) return true;
     up_to = std::min(up_to, number_of(entry.position()));
     return false;
   });
@@ -56,7 +48,7 @@ std::vector<StoredMessage> QueueStore::collect(std::uint64_t& up_to) const {
   std::size_t bytes = 0;
   for (std::size_t at = 0; at < messages.size(); ++at) {
     bytes += messages[at].message->footprint();
-    if (bytes < 2 * kWriteBytes || at + 1 == messages.size()) continue;
+    if (bytes < 2 * shared_.options().write_bytes || at + 1 == messages.size()) continue;
     up_to = number_of(messages[at].position);
     messages.resize(at + 1);
     break;
@@ -85,7 +77,7 @@ void QueueStore::encode(const std::vector<StoredMessage>& messages) {
     const std::uint8_t lane = lane_of(one.position);
     Outgoing& out = lanes[lane];
     Segment* segment = segments_.open(lane);
-    if (segment == nullptr || segment->state.bytes >= kSegmentBytes) {
+    if (segment == nullptr || segment->state.bytes >= shared_.options().segment_bytes) {
       send(out);
       std::uint64_t salt = shared_.shard().env().rng().next();
       segment = &segments_.begin(lane, salt);
@@ -156,7 +148,8 @@ bool QueueStore::leave_lightly() {
   owner_.visit_above(covered_, [&](const Entry& entry, Terms terms, Whereabouts where) {
     if (!all || !entry.message()->traits().persistent) return all;
     bytes += entry.message()->footprint();
-    all = messages.size() < kLightMessages && bytes <= kLightBytes;
+    all = messages.size() < shared_.options().light_messages &&
+          bytes <= shared_.options().light_bytes;
     if (!all) return false;
     const Mark& mark = marks_[lane_of(entry.position())];
     messages.push_back({entry.position(), expires_wall(terms),

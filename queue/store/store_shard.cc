@@ -12,21 +12,17 @@ namespace ringtail::queue::store {
 
 namespace {
 
-// The heads of all queues of a shard that have a backlog on disk, together, and of one of them.
-constexpr std::size_t kHeadsBytes = 64 * 1024 * 1024;
-constexpr std::size_t kHeadMaxBytes = 8 * 1024 * 1024;
-constexpr std::size_t kHeadMinBytes = 64 * 1024;
-
 constexpr std::uint64_t kTrashPauseMs = 5;
 // In the name of a directory that is on its way out.
 constexpr std::string_view kGone = ".gone-";
 
 }  // namespace
 
-StoreShard::StoreShard(runtime::Shard& shard, std::string data_dir, JournalOptions options)
+StoreShard::StoreShard(runtime::Shard& shard, std::string data_dir, StoreOptions options)
     : shard_(shard),
       data_dir_(std::move(data_dir)),
-      journal_(shard, data_dir_ + "/journal", options) {}
+      options_(options),
+      journal_(shard, data_dir_ + "/journal", options.journal) {}
 
 std::string StoreShard::directory_of(std::string_view vhost, std::string_view name,
                                      bool durable) const {
@@ -51,8 +47,8 @@ std::uint64_t StoreShard::monotonic_of(std::uint64_t wall_ms) const {
 }
 
 std::size_t StoreShard::head_budget() const {
-  return std::clamp(kHeadsBytes / std::max<std::size_t>(backlogs_, 1), kHeadMinBytes,
-                    kHeadMaxBytes);
+  return std::min(options_.heads_bytes / std::max<std::size_t>(backlogs_, 1),
+                  options_.head_bytes_max);
 }
 
 void StoreShard::make_directory(const QueueIdentity& identity) {

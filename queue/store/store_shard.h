@@ -17,12 +17,41 @@
 
 namespace ringtail::queue::store {
 
+// Sizes; a test makes them small.
+struct StoreOptions {
+  JournalOptions journal = {};
+  // What stays in memory before a backlog: of all queues of a shard together, of one of them.
+  std::size_t heads_bytes = 64 * 1024 * 1024;
+  std::size_t head_bytes_max = 8 * 1024 * 1024;
+  std::size_t head_messages_min = 256;
+  std::size_t head_messages_max = 16 * 1024;
+  // What one turn takes out of memory, writes to segments and reads from them, about.
+  std::size_t paged_out_messages = 8 * 1024;
+  std::size_t write_messages = 2 * 1024;
+  std::size_t write_bytes = 1024 * 1024;
+  std::size_t load_bytes = 512 * 1024;
+  // Publishes wait when so much of a backlog is not written yet.
+  std::uint64_t unwritten_messages = 128 * 1024;
+  std::uint64_t unwritten_bytes = 32 * 1024 * 1024;
+  // A segment is not added to when it has so much.
+  std::uint64_t segment_bytes = 16 * 1024 * 1024;
+  // What a queue has in a journal file that is given up is written to the journal once more if it
+  // is not more than this: a queue with little in it needs no segment.
+  std::size_t light_messages = 64;
+  std::size_t light_bytes = 64 * 1024;
+  // How far ahead deliveries are noted: after a restart so many messages at most are called
+  // redelivered that were not. Grows with use from the one to the other.
+  std::uint64_t mark_step_min = 256;
+  std::uint64_t mark_step_max = 16 * 1024;
+};
+
 // One per shard, on its thread; outlives the queues.
 class StoreShard {
  public:
-  StoreShard(runtime::Shard& shard, std::string data_dir, JournalOptions options = {});
+  StoreShard(runtime::Shard& shard, std::string data_dir, StoreOptions options = {});
 
   runtime::Shard& shard() { return shard_; }
+  const StoreOptions& options() const { return options_; }
   Journal& journal() { return journal_; }
   DiskCalls& calls() { return calls_; }
   // Where a queue's files lie. A queue that is not durable has its under paged/, which a start
@@ -62,6 +91,7 @@ class StoreShard {
 
   runtime::Shard& shard_;
   const std::string data_dir_;
+  const StoreOptions options_;
   DiskCalls calls_;
   Journal journal_;
   bool memory_is_short_ = false;
