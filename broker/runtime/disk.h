@@ -33,7 +33,8 @@ class File {
   virtual void read_at(DiskRequest& request) = 0;
   virtual void write_at(DiskRequest& request) = 0;
   virtual void append(DiskRequest& request) = 0;
-  // A write_at() and a sync() in one, without a way through the loop between them.
+  // A write_at() and a sync() in one, without a way through the loop between them. When it failed,
+  // `transferred` says which: less than the content, it was the write.
   virtual void write_at_and_sync(DiskRequest& request) = 0;
   // Everything written before is on stable storage when `done` says ok (fdatasync).
   virtual void sync(DiskRequest& request) = 0;

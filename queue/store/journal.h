@@ -10,10 +10,12 @@
 #include <boost/intrusive/list.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "broker/runtime/shard.h"
 #include "broker/runtime/status.h"
@@ -28,6 +30,7 @@ using JournalPosition = std::uint64_t;
 using JournalFileNumber = std::uint64_t;
 
 class Journal;
+class JournalFiles;
 
 // A queue, for the journal. Called on the shard's thread, never inside a call to the journal.
 class JournalUser {
@@ -39,7 +42,7 @@ class JournalUser {
   // After await(): more is kept. True: it waits for more still.
   virtual bool journal_kept(JournalPosition kept) noexcept = 0;
   // The journal has failed for good: nothing that was not kept ever will be. Once, to every user
-  // that waits or appends later.
+  // that waits, has something in a file, or appends later.
   virtual void journal_failed(const runtime::Status& why) noexcept = 0;
   // What this user appended up to the end of file `last` has to be safe elsewhere, soon; then
   // Journal::left(). Told once until then.
@@ -50,10 +53,15 @@ class JournalUser {
 
  private:
   friend class Journal;
-  boost::intrusive::list_member_hook<> waiting_;
-  boost::intrusive::list_member_hook<> needing_;  // on the list of the oldest file it needs
-  JournalFileNumber oldest_needed_ = 0;           // 0: none
-  bool leaving_ = false;
+  friend class JournalFiles;
+  using Hook = boost::intrusive::list_member_hook<
+      boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
+
+  Hook waiting_;
+  Hook needing_;                         // on the list of the oldest file it needs
+  JournalFileNumber oldest_needed_ = 0;  // 0: none
+  JournalFileNumber newest_ = 0;         // that it appended to
+  bool told_of_failure_ = false;
 };
 
 // For listings and tests; totals since the node began.
@@ -77,13 +85,17 @@ class Journal : private runtime::TurnTask {
   Journal& operator=(const Journal&) = delete;
 
   // Begins a new file behind `last`, the highest number that the directory holds for this shard
-  // (0: none). `done` later: appended changes may leave for the disk. Appending is allowed before.
+  // (0: none); it leaves one number out, so that the reader knows where a life of the node ended.
+  // `done` later, once: appended changes may leave for the disk, or why they never will. Appending
+  // is allowed before.
   void open(JournalFileNumber last, std::function<void(const runtime::Status&)> done);
-  // Writes what was appended; `done` when it is kept (or has failed) and no request is under way.
+  // Writes what was appended; `done`, perhaps at once, when it is kept (or has failed) and no
+  // request is under way. A full disk is waited for no longer: what it did not take has failed.
   void close(std::function<void()> done);
 
   // --- appending: never fails here (see journal_failed) ---
-  // A publish record: begin, add() at least once, end. Nothing else in between.
+  // Nor ever inside calls the users. A publish record: begin, add() at least once, end. Nothing
+  // else in between.
   void begin_publish(JournalUser& user, Qid qid);
   void add(Position position, const Message& message, std::uint64_t expires_at_ms, bool delivered) {
     batch_.add(position, message, expires_at_ms, delivered);
@@ -100,9 +112,10 @@ class Journal : private runtime::TurnTask {
   const runtime::Status& failure() const { return failure_; }
 
   // --- giving up files ---
-  // The file that the next change goes to.
+  // The file that the next change goes to. Before open() the numbers count from 1 and grow with it.
   JournalFileNumber current_file() const;
-  // What the user appended to files before `needed` is safe elsewhere, on stable storage.
+  // What the user appended to files before `needed` is safe elsewhere, on stable storage. Not above
+  // current_file().
   void left(JournalUser& user, JournalFileNumber needed);
   // The user ends.
   void forget(JournalUser& user);
@@ -110,12 +123,69 @@ class Journal : private runtime::TurnTask {
   JournalStatistics statistics() const;
 
  private:
+  using WaitingUsers = boost::intrusive::list<
+      JournalUser,
+      boost::intrusive::member_hook<JournalUser, JournalUser::Hook, &JournalUser::waiting_>,
+      boost::intrusive::constant_time_size<false>>;
+  // A finished batch that is not kept yet.
+  struct Batch {
+    BatchWriter writer;
+    std::span<const std::uint8_t> content;
+    JournalFileNumber file = 0;
+    std::uint64_t offset = 0;
+    JournalPosition end = 0;
+  };
+
   void turn_end() noexcept override;
-  // ... the rest is the implementer's.
+  void appends(JournalUser& user);
+  JournalPosition record_appended();
+  void begin_batch();
+  void finish_batch();
+  void write_next();
+  void write_done(const runtime::Status& status);
+  bool waits_for_room(const runtime::Status& status);
+  void batch_kept();
+  void tell_kept();
+  void file_ready();
+  void file_failed(const runtime::Status& why);
+  void fail(const runtime::Status& why);
+  void tell_failed();
+  void release_files();
+  void give_up_files();
+  void end_if_idle();
+
+  runtime::Shard& shard_;
+  const std::string directory_;
+  const JournalOptions options_;
+  std::unique_ptr<JournalFiles> files_;
+  std::function<void(const runtime::Status&)> opened_;
+  std::function<void()> closed_;
+  bool opening_ = false;
+  bool open_ = false;
+  bool ended_ = false;
+
+  // The batch that grows. It has a place already, at offset_ of the current file, because its sums
+  // and its references depend on it.
   BatchWriter batch_;
+  std::uint64_t index_ = 0;
+  std::uint64_t offset_ = 0;
+  JournalPosition begun_ = 0;  // what was appended before it
   JournalPosition appended_ = 0;
   JournalPosition kept_ = 0;
+  // Oldest first. The first is being written (writing_) or waits for its file or for room.
+  std::deque<Batch> finished_;
+  std::vector<BatchWriter> idle_;  // for their memory
+  runtime::DiskRequest write_;
+  bool writing_ = false;
+  bool full_ = false;
+  bool retries_ = false;  // later, by the timer
+  std::unique_ptr<runtime::Timer> retry_;
+  std::unique_ptr<runtime::Timer> give_up_;
+  WaitingUsers waiting_;
+  WaitingUsers told_;  // those still to be told of the batch that was kept last
   runtime::Status failure_;
+  runtime::Status file_failure_;  // it failed while a write was under way
+  JournalStatistics statistics_;
 };
 
 }  // namespace ringtail::queue::store

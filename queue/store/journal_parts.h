@@ -7,6 +7,10 @@
 namespace ringtail::queue::store {
 
 inline constexpr std::string_view kJournalMagic = "RTJOURNL";
+// In the header of a journal.
+inline constexpr std::size_t kJournalShardAt = 12;
+inline constexpr std::size_t kJournalNumberAt = 16;
+inline constexpr std::size_t kJournalSaltAt = 24;
 // In the header of a batch, behind size, records and index.
 inline constexpr std::size_t kBatchSumAt = 16;
 // In the header of a record.

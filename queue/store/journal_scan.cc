@@ -158,9 +158,9 @@ void Scanner::damage(std::uint64_t offset, std::string_view rule, Qid qid) {
 
 Result<JournalScan> Scanner::run() {
   RT_TRY(check_header(content_, kJournalMagic, kJournalHeaderSize, kJournalVersion, name_));
-  scan_.header.shard = number_at<std::uint16_t>(content_, 12);
-  scan_.header.number = number_at<std::uint64_t>(content_, 16);
-  scan_.header.salt = number_at<std::uint64_t>(content_, 24);
+  scan_.header.shard = number_at<std::uint16_t>(content_, kJournalShardAt);
+  scan_.header.number = number_at<std::uint64_t>(content_, kJournalNumberAt);
+  scan_.header.salt = number_at<std::uint64_t>(content_, kJournalSaltAt);
   scan_.end = kJournalHeaderSize;
   salt_sum_ = checksum_of_salt(scan_.header.salt);
   std::uint64_t last = 0;  // index of the batch before

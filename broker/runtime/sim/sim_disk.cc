@@ -296,7 +296,7 @@ Status SimFile::run_write(DiskRequest& request, std::uint64_t offset) {
   Status status = drive_.begin_call(SimDiskCall::kWrite, path_);
   std::size_t size = request.content.size();
   // A write that fails may have written a part.
-  if (!status.ok()) size = env_.world().rng().below(size + 1);
+  if (!status.ok() && size > 0) size = env_.world().rng().below(size);
   const std::uint64_t end = std::max<std::uint64_t>(offset + size, inode_->content().size());
   const std::uint64_t growth = end - inode_->content().size();
   if (const std::uint64_t room = drive_.room(); growth > room) {
