@@ -273,6 +273,10 @@ void QueueState::page_in(MessageRef message, Position position, Terms terms, boo
       line.head.entries.empty() ? position - 1 : line.head.entries.last_position();
   line.head.expiries.pushed(position, before, terms);
   line.head.entries.push(Entry(std::move(message), position, redelivered));
+  if (line.paged == 0 && line.tail_size() == 0) {
+    line.tail.reset();
+    line.in = &line.head;
+  }
 }
 
 void QueueState::page_lost(std::uint8_t lane, std::uint64_t body_size) {

@@ -78,6 +78,7 @@ void Recovery::start(std::function<void(const Status&)> done) {
   Status status = disk.remove_tree(stores_.paged());
   if (status.ok()) status = disk.make_directory(stores_.journals());
   if (status.ok()) status = disk.make_directory(stores_.queues());
+  if (status.ok()) status = disk.sync_directory(stores_.journals());
   if (status.ok()) status = stores_.remove_gone();
   if (!status.ok()) {
     std::exchange(done_, nullptr)(status);

@@ -1,5 +1,6 @@
 #include "queue/store/journal.h"
 
+#include <limits>
 #include <utility>
 
 #include "broker/runtime/check.h"
@@ -84,7 +85,8 @@ void Journal::appends(JournalUser& user) {
 }
 
 JournalPosition Journal::record_appended() {
-  RT_CHECK(!ended_, "a change after the journal was closed");
+  // A node that stops may still handle letters: what comes now is not kept, and nobody is told so.
+  if (ended_) return std::numeric_limits<JournalPosition>::max();
   if (batch_.empty()) return appended_;
   appended_ = begun_ + batch_.size();
   if (batch_.size() >= kBatchBytes && failure_.ok()) finish_batch();

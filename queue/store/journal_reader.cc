@@ -165,12 +165,15 @@ std::string journal_path(const std::string& directory, std::uint16_t shard, std:
 struct JournalReader::State {
   State(runtime::Env& on, std::string in, std::vector<std::uint16_t> of)
       : env(on), directory(std::move(in)), shards(std::move(of)) {
-    request.done = [this](const Status& status) { content_read(status); };
+    request.done = [this](const Status& status) {
+      syncing ? file_synced(status) : content_read(status);
+    };
   }
 
   Status list();
   void read_next();
   void content_read(const Status& status);
+  void file_synced(const Status& status);
   void scan(std::span<const std::uint8_t> content);
   Status check_header_of(std::span<const std::uint8_t> content) const;
   bool is_of_another_version(std::span<const std::uint8_t> content) const;
@@ -199,6 +202,7 @@ struct JournalReader::State {
   std::unique_ptr<std::uint8_t[]> buffer;
   std::size_t buffer_size = 0;
   runtime::DiskRequest request;
+  bool syncing = false;  // the request is no read
 
   JournalsRead found;
   std::unordered_map<Qid, JournaledQueue> queues;
@@ -239,6 +243,14 @@ void JournalReader::State::read_next() {
 void JournalReader::State::content_read(const Status& status) {
   if (!status.ok()) return end(status);
   scan(request.buffer.first(static_cast<std::size_t>(request.transferred)));
+  // What is taken for kept from here on may only have been written.
+  syncing = true;
+  file->sync(request);
+}
+
+void JournalReader::State::file_synced(const Status& status) {
+  syncing = false;
+  if (!status.ok()) return end(status);
   ++at;
   read_next();
 }

@@ -37,7 +37,7 @@ void QueueFiles::run_next() {
   if (waiting_.empty()) {
     if (close_wanted_ && reads_ == 0) {
       close_wanted_ = false;
-      segments_.clear();
+      std::erase_if(segments_, [this](const auto& one) { return !unsynced_.contains(one.first); });
       index_.reset();
     }
     return;
@@ -57,12 +57,9 @@ void QueueFiles::finished() {
 Status QueueFiles::ready_directory() {
   if (!failure_.ok() || directory_made_) return failure_;
   if (Status made = env_.disk().make_directory(directory_); !made.ok()) return made;
-  // Who made it may not have known that it would be relied on: it is written once more.
-  const std::string path = directory_ + "/queue";
-  auto opened = env_.disk().open(path, OpenMode::kCreateNew);
-  if (!opened.ok() && opened.status().code() == Code::kExists) {
-    opened = env_.disk().open(path, OpenMode::kReadWrite);
-  }
+  // Who made the directory wrote no name in it that could be relied on.
+  (void)env_.disk().remove(identity_path() + ".new");
+  auto opened = env_.disk().open(identity_path() + ".new", OpenMode::kCreateNew);
   if (!opened.ok()) return opened.status();
   directory_made_ = true;
   names_changed_ = true;
@@ -136,7 +133,10 @@ void QueueFiles::sync(Done done) {
       return;
     }
     auto files = std::make_shared<std::vector<std::shared_ptr<File>>>();
-    if (identity_file_ != nullptr) files->push_back(std::move(identity_file_));
+    if (identity_file_ != nullptr) {
+      files->push_back(std::move(identity_file_));
+      identity_written_ = true;
+    }
     for (const auto& [number, yes] : unsynced_) {
       const auto at = segments_.find(number);
       if (at != segments_.end()) files->push_back(at->second);
@@ -164,7 +164,11 @@ void QueueFiles::sync_next(const std::shared_ptr<std::vector<std::shared_ptr<Fil
 }
 
 Status QueueFiles::sync_names() {
-  Status status = env_.disk().sync_directory(directory_);
+  Status status;
+  if (std::exchange(identity_written_, false)) {
+    status = env_.disk().rename(identity_path() + ".new", identity_path());
+  }
+  if (status.ok()) status = env_.disk().sync_directory(directory_);
   if (!status.ok() || parent_synced_) return status;
   parent_synced_ = true;
   return env_.disk().sync_directory(directory_.substr(0, directory_.rfind('/')));
@@ -263,10 +267,21 @@ void QueueFiles::read_small(const std::string& name, ReadDone done) {
   ++reads_;
   DiskCall& call = calls_.make(
       file, alive_, [this, done = std::move(done)](const Status& status, DiskCall& read) {
-        --reads_;
         read.read.resize(static_cast<std::size_t>(read.request.transferred));
-        done(status, read.read);
-        if (!running_) run_next();
+        if (!status.ok()) {
+          --reads_;
+          done(status, read.read);
+          return;
+        }
+        // What is relied on from here on may only have been written.
+        DiskCall& sync =
+            calls_.make(read.file, alive_, [this, done](const Status& synced, DiskCall& call_) {
+              --reads_;
+              done(synced, call_.read);
+              if (!running_) run_next();
+            });
+        sync.read = std::move(read.read);
+        sync.file->sync(sync.request);
       });
   call.read.resize(static_cast<std::size_t>(file->size()));
   call.request.buffer = call.read;

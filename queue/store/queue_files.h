@@ -35,6 +35,7 @@ class QueueFiles {
   const std::string& directory() const { return directory_; }
   std::string segment_path(std::uint64_t number) const;
   std::string index_path() const { return directory_ + "/index"; }
+  std::string identity_path() const { return directory_ + "/queue"; }
 
   // Writes at `offset` of a segment, which is made for offset 0.
   void write_segment(std::uint64_t number, std::uint64_t offset, ByteBuffer bytes, Done done);
@@ -46,8 +47,10 @@ class QueueFiles {
   void restore_index_size(std::uint64_t size) { index_size_ = size; }
   // Up to `size` bytes; short at the end of the file.
   void read_segment(std::uint64_t number, std::uint64_t offset, std::size_t size, ReadDone done);
-  // All of a small file of the directory: "queue", "index".
+  // All of a small file of the directory ("queue", "index"), which is on stable storage then.
   void read_small(const std::string& name, ReadDone done);
+  // The names that are in the directory are on stable storage. Blocks.
+  runtime::Status sync_directory() { return env_.disk().sync_directory(directory_); }
   // Behind everything asked for before.
   void remove_segment(std::uint64_t number);
   // It was found there with an index, and is this queue's.
@@ -79,6 +82,7 @@ class QueueFiles {
   bool names_changed_ = false;
   bool parent_synced_ = false;
   std::shared_ptr<runtime::File> identity_file_;  // until it is synced
+  bool identity_written_ = false;                 // but without its name
   std::map<std::uint64_t, std::shared_ptr<runtime::File>> segments_;
   std::map<std::uint64_t, bool> unsynced_;
   std::shared_ptr<runtime::File> index_;

@@ -57,6 +57,7 @@ std::uint64_t QueueStore::expires_wall(Terms terms) const {
 
 void QueueStore::publish(Position position, const Message& message, Terms terms, bool delivered) {
   if (!open_record_) {
+    write_removals();  // what is kept of a queue is kept in its order
     shared_.journal().begin_publish(*this, qid_);
     open_record_ = true;
   }
@@ -100,14 +101,17 @@ void QueueStore::purged(std::uint64_t number, std::vector<SegmentTable::Kept> ke
   end_turn();
 }
 
-void QueueStore::end_turn() {
-  if (!removing_.empty()) {
-    if (durable_) {
-      sort_ranges(removing_);
-      shared_.journal().remove(*this, qid_, removing_);
-    }
-    removing_.clear();
+void QueueStore::write_removals() {
+  if (removing_.empty()) return;
+  if (durable_) {
+    sort_ranges(removing_);
+    shared_.journal().remove(*this, qid_, removing_);
   }
+  removing_.clear();
+}
+
+void QueueStore::end_turn() {
+  write_removals();
   if (segments_.has_dead()) reap();
 }
 
@@ -139,6 +143,7 @@ void QueueStore::ask_for_mark(Mark& mark, std::uint8_t lane, std::uint64_t numbe
   mark.step =
       std::clamp(mark.step * 2, shared_.options().mark_step_min, shared_.options().mark_step_max);
   mark.asked = std::min(last, std::max(number, mark.asked) + mark.step);
+  marks_changed_ = true;
   mark.position = shared_.journal().delivered(*this, qid_, position_at(lane, mark.asked));
   await();
 }

@@ -165,6 +165,7 @@ class QueueStore final : public JournalUser {
   };
 
   // --- queue_store.cc ---
+  void write_removals();
   std::uint64_t expires_wall(Terms terms) const;
   void ask_for_mark(Mark& mark, std::uint8_t lane, std::uint64_t number);
   void fail(const runtime::Status& status);
@@ -213,6 +214,7 @@ class QueueStore final : public JournalUser {
   bool awaiting_ = false;
   bool in_journal_call_ = false;
   std::map<std::uint8_t, Mark> marks_;
+  bool marks_changed_ = false;  // the index does not say what they are
   std::map<std::uint8_t, std::uint64_t> delivered_before_;  // by former runs
 
   std::uint64_t assigned_ = 0;  // numbers up to here are in a segment, or on the way

@@ -32,19 +32,11 @@ void QueueStore::restore(JournaledQueue journaled, std::function<void(Restored&)
     }
     if (!status.ok()) return end_restore(status);
     const auto identity = read_identity(content, files_.directory() + "/queue");
-    if (!identity.ok() && identity.status().code() != Code::kCorrupt) {
-      return end_restore(identity.status());
-    }
-    if (!identity.ok()) {
-      set_aside(identity.status().text());
-    } else if (identity.value().qid != qid_) {
-      set_aside(fmt::format("it belongs to a queue '{}' in vhost '{}' with the number {}",
-                            identity.value().name, identity.value().vhost,
-                            identity.value().qid.value));
-    } else {
-      read_index();
-      return;
-    }
+    // One that is damaged was made in passing and never relied on; the index says it, too.
+    if (!identity.ok() || identity.value().qid == qid_) return read_index();
+    set_aside(fmt::format("it belongs to a queue '{}' in vhost '{}' with the number {}",
+                          identity.value().name, identity.value().vhost,
+                          identity.value().qid.value));
     apply_removals();
   });
 }
@@ -69,6 +61,7 @@ void QueueStore::read_index() {
     }
     files_.directory_exists();
     Status result = status.ok() ? take_index(content) : status;
+    if (result.ok()) result = files_.sync_directory();
     if (!result.ok()) {
       end_restore(result);
     } else {
@@ -103,6 +96,7 @@ void QueueStore::apply_removals() {
   JournaledQueue& journaled = restoring_->journaled;
   for (const auto& [lane, up_to] : journaled.delivered) {
     std::uint64_t& known = delivered_before_[lane];
+    marks_changed_ |= known < up_to;
     known = std::max(known, up_to);
     restoring_->next = std::max(restoring_->next, up_to + 1);
   }

@@ -159,7 +159,7 @@ bool QueueStore::leave_lightly() {
     return true;
   });
   // Messages that are in segments need the marks in the index.
-  if (!all || (!segments_.empty() && !marks_.empty())) return false;
+  if (!all || (!segments_.empty() && marks_changed_)) return false;
   if (messages.empty()) {
     left();
     return true;
@@ -197,6 +197,7 @@ void QueueStore::commit_index(std::uint64_t covered) {
     std::uint64_t& known = state.delivered[lane];
     known = std::max(known, mark.asked);
   }
+  marks_changed_ = false;
   ByteBuffer out;
   const bool whole =
       files_.index_size() == 0 ||

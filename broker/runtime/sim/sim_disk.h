@@ -187,7 +187,7 @@ class SimFile final : public File {
 
 class SimDisk final : public Disk {
  public:
-  explicit SimDisk(SimEnv& env) : env_(env) {}
+  explicit SimDisk(SimEnv& env);
 
   Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override;
   Status make_directory(const std::string& path) override;
@@ -201,8 +201,11 @@ class SimDisk final : public Disk {
 
  private:
   SimDrive& drive() const;
+  Status begin(SimDiskCall call, const std::string& path);
+  Status rename_directory(const std::string& from, const std::string& to);
 
   SimEnv& env_;
+  const std::uint64_t generation_;  // of processes: its own
 };
 
 }  // namespace ringtail::runtime

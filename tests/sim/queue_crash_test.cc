@@ -1,0 +1,382 @@
+// Durable queues on a disk that forgets or tears what was not synced: what was confirmed is there
+// after a crash at any moment, in order, once; what was acknowledged, and kept, stays away; what
+// may have been delivered is marked; what was transient is gone (ARCHITECTURE 6, rules 1 to 3).
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <set>
+
+#include "broker/runtime/check.h"
+#include "tests/sim/queue_host.h"
+#include "tests/sim/seeds.h"
+
+using namespace ringtail;
+using namespace ringtail::sim;
+using cluster::metadata::QueueRecord;
+using queue::DeliveryToken;
+
+namespace {
+
+struct Fate {
+  bool persistent = true;
+  bool confirmed = false;
+  bool delivered = false;
+  bool acked = false;
+  std::uint64_t acked_before = 0;  // how many publishes there were to the queue then
+};
+
+// One queue as its client knows it, over all starts of the node.
+struct Known {
+  QueueRecord record;
+  std::vector<Fate> fates;      // of message n, whose body begins with "n "
+  std::uint64_t confirmed = 0;  // messages before this one are confirmed or refused
+  std::uint64_t kept_acks = 0;  // acks given when this many were published are certainly kept
+};
+
+constexpr std::uint64_t kNever = ~std::uint64_t{0};
+
+std::string body_of(std::uint64_t number, std::size_t size) {
+  std::string body = std::to_string(number) + " ";
+  if (body.size() < size) body.append(size - body.size(), 'x');
+  return body;
+}
+
+queue::MessageRef make_message(const std::string& body, bool persistent) {
+  const std::string route = std::string("\x00", 1) + "\x01q";
+  queue::Message::Traits traits;
+  traits.persistent = persistent;
+  queue::Message* message =
+      queue::Message::create(runtime::as_bytes(route), {}, body.size(), traits);
+  message->append_body(runtime::as_bytes(body));
+  return queue::MessageRef(message);
+}
+
+std::uint64_t number_of(const queue::Message& message) {
+  const std::span<const std::uint8_t> body = message.body_is_inline()
+                                                 ? message.inline_body()
+                                                 : message.large_body().pieces().front().span();
+  return std::strtoull(
+      std::string(runtime::as_text(body.first(std::min<std::size_t>(body.size(), 20)))).c_str(),
+      nullptr, 10);
+}
+
+// A channel in one start of the node: publishes to the queues and consumes from them.
+class Client final : public runtime::Actor {
+ public:
+  Client(runtime::Shard& shard, std::vector<Known>& queues)
+      : shard_(shard), queues_(queues), address_(shard.add(*this)), links_(queues.size()) {}
+  ~Client() override { shard_.remove(address_.actor); }
+
+  void receive(runtime::LetterPtr letter) noexcept override {
+    const std::size_t at = index_of(static_cast<const queue::QueueLetter&>(*letter).qid);
+    if (letter->kind == queue::kSettled) {
+      settled(at, runtime::letter_cast<queue::Settled>(*letter));
+    } else if (letter->kind == queue::kDeliver) {
+      for (queue::Delivery& one : runtime::letter_cast<queue::Deliver>(*letter).deliveries) {
+        delivered(at, one);
+      }
+    }
+  }
+
+  void publish(std::size_t at, std::size_t count, std::size_t size, bool persistent) {
+    Known& known = queues_[at];
+    auto letter = std::make_unique<queue::Publish>(known.record.qid);
+    letter->first_number = links_[at].next_number;
+    links_[at].next_number += count;
+    for (; count > 0; --count) {
+      const std::uint64_t number = known.fates.size();
+      known.fates.push_back({.persistent = persistent});
+      letter->messages.push_back(make_message(body_of(number, size), persistent));
+      links_[at].published.push_back(number);
+    }
+    post(at, std::move(letter));
+  }
+  void consume(std::size_t at, std::uint32_t prefetch) {
+    auto letter = std::make_unique<queue::Consume>(queues_[at].record.qid);
+    letter->consumer = 1;
+    letter->prefetch = prefetch;
+    links_[at].consumes = true;
+    post(at, std::move(letter));
+  }
+  bool consumes(std::size_t at) const { return links_[at].consumes; }
+  std::size_t held(std::size_t at) const { return links_[at].held.size(); }
+  void settle_some(std::size_t at, runtime::SimRng& rng) {
+    Link& link = links_[at];
+    auto ack = std::make_unique<queue::Ack>(queues_[at].record.qid);
+    auto back = std::make_unique<queue::Requeue>(queues_[at].record.qid);
+    std::vector<std::pair<DeliveryToken, std::uint64_t>> kept;
+    for (const auto& [token, number] : link.held) {
+      if (rng.chance(0.6)) {
+        ack->tokens.push_back(token);
+        Fate& fate = queues_[at].fates[number];
+        fate.acked = true;
+        fate.acked_before = queues_[at].fates.size();
+      } else if (rng.chance(0.1)) {
+        back->tokens.push_back(token);
+      } else {
+        kept.emplace_back(token, number);
+      }
+    }
+    link.held = std::move(kept);
+    const bool some = !ack->tokens.empty() || !back->tokens.empty();
+    if (!ack->tokens.empty()) post(at, std::move(ack));
+    if (!back->tokens.empty()) post(at, std::move(back));
+    if (some) credit(at);
+  }
+  // What has come since the last call, redelivered or not.
+  struct Came {
+    std::uint64_t number;
+    bool redelivered;
+  };
+  std::vector<Came> take_came(std::size_t at) { return std::exchange(links_[at].came, {}); }
+  bool all_settled() const {
+    for (const Link& link : links_) {
+      if (link.settled + 1 != link.next_number) return false;
+    }
+    return true;
+  }
+  std::uint64_t refused() const { return refused_; }
+
+ private:
+  struct Link {
+    std::uint64_t next_number = 1;
+    std::uint64_t settled = 0;
+    std::vector<std::uint64_t> published;  // message numbers by publish number, from 1
+    std::vector<std::pair<DeliveryToken, std::uint64_t>> held;
+    std::vector<Came> came;
+    std::uint64_t written_messages = 0;
+    std::uint64_t written_bytes = 0;
+    bool consumes = false;
+  };
+
+  std::size_t index_of(queue::Qid qid) const {
+    for (std::size_t at = 0; at < queues_.size(); ++at) {
+      if (queues_[at].record.qid == qid) return at;
+    }
+    RT_CHECK(false, "a letter of a queue that nobody knows");
+  }
+  void post(std::size_t at, runtime::LetterPtr letter) {
+    const QueueRecord& record = queues_[at].record;
+    shard_.post(address_, {shard_.node(), record.shard, runtime::ActorId{record.qid.value}},
+                std::move(letter));
+  }
+  void settled(std::size_t at, const queue::Settled& letter) {
+    Link& link = links_[at];
+    Known& known = queues_[at];
+    const std::set<std::uint64_t> refused(letter.rejected.begin(), letter.rejected.end());
+    refused_ += refused.size();
+    for (std::uint64_t number = link.settled + 1; number <= letter.up_to; ++number) {
+      const std::uint64_t message = link.published[number - 1];
+      if (refused.contains(number)) continue;
+      known.fates[message].confirmed = true;
+      // An ack that the queue had before this publish came lies before it in the journal.
+      if (known.fates[message].persistent) known.kept_acks = std::max(known.kept_acks, message);
+    }
+    link.settled = letter.up_to;
+  }
+  void delivered(std::size_t at, const queue::Delivery& one) {
+    Link& link = links_[at];
+    const std::uint64_t number = number_of(*one.message);
+    link.came.push_back({number, one.redelivered});
+    link.held.emplace_back(one.token, number);
+    ++link.written_messages;
+    link.written_bytes += one.message->footprint();
+    credit(at);
+  }
+  void credit(std::size_t at) {
+    auto letter = std::make_unique<queue::Credit>(queues_[at].record.qid);
+    letter->consumer = 1;
+    letter->written_messages = links_[at].written_messages;
+    letter->written_bytes = links_[at].written_bytes;
+    post(at, std::move(letter));
+  }
+
+  runtime::Shard& shard_;
+  std::vector<Known>& queues_;
+  const runtime::Address address_;
+  std::vector<Link> links_;
+  std::uint64_t refused_ = 0;
+};
+
+queue::store::StoreOptions small_options(runtime::SimRng& rng) {
+  queue::store::StoreOptions options;
+  options.journal.file_size = rng.between(2, 64) * 1024;
+  options.journal.files = static_cast<std::size_t>(rng.between(1, 3));
+  options.head_messages_min = static_cast<std::size_t>(rng.between(4, 100));
+  options.head_messages_max = options.head_messages_min;
+  options.paged_out_messages = static_cast<std::size_t>(rng.between(3, 200));
+  options.write_messages = static_cast<std::size_t>(rng.between(1, 64));
+  options.write_bytes = static_cast<std::size_t>(rng.between(1, 64)) * 1024;
+  options.load_bytes = static_cast<std::size_t>(rng.between(1, 32)) * 512;
+  options.unwritten_messages = rng.between(200, 1000);
+  options.segment_bytes = rng.between(1, 32) * 1024;
+  options.light_messages = static_cast<std::size_t>(rng.between(0, 32));
+  options.mark_step_min = rng.between(1, 32);
+  options.mark_step_max = rng.between(32, 256);
+  return options;
+}
+
+class Run {
+ public:
+  explicit Run(std::uint64_t seed) : world_(seed), host_(world_) {}
+
+  void run() {
+    make_queues();
+    const std::uint64_t starts = world_.rng().between(2, 5);
+    for (std::uint64_t start = 0; start < starts && ok_; ++start) one_start(start + 1 == starts);
+  }
+
+ private:
+  void make_queues() {
+    const std::uint64_t count = world_.rng().between(1, 4);
+    for (std::uint64_t at = 0; at < count; ++at) {
+      Known known;
+      known.record.vhost = "/";
+      known.record.name = "q" + std::to_string(at);
+      known.record.durable = true;
+      queues_.push_back(std::move(known));
+    }
+  }
+
+  void one_start(bool last) {
+    runtime::SimRng& rng = world_.rng();
+    const auto shards = static_cast<std::uint16_t>(rng.between(1, 3));
+    QueueHost node(host_, shards, small_options(rng));
+    for (Known& known : queues_) known.record = *node.declare(known.record);
+    started_ = node.start();
+    REQUIRE(started_);
+    REQUIRE_MESSAGE(node.status.ok(), node.status.text());
+    for (const Known& known : queues_) {
+      if (std::getenv("RT_TRACE")) std::fprintf(stderr, "start: %s shard %d ready %lu fates %zu\n", known.record.name.c_str(), known.record.shard.value, node.find(known.record)->stats().messages_ready, known.fates.size());
+      const queue::QueueProcess* found = node.find(known.record);
+      REQUIRE_MESSAGE(found->damage().ok(), found->damage().text());
+    }
+    Client client(node.driver(0).shard(), queues_);
+    expectations_.assign(queues_.size(), {});
+    first_new_.clear();
+    for (Known& known : queues_) {
+      first_new_.push_back(known.fates.size());
+      for (Fate& fate : known.fates) {
+        if (fate.acked && fate.acked_before > known.kept_acks) fate.acked_before = kNever;
+      }
+    }
+    if (last) {
+      drain(node, client);
+      return;
+    }
+    work(node, client);
+    if (rng.chance(0.15)) {
+      REQUIRE(node.stop());
+    } else if (rng.chance(0.3)) {
+      host_.drive().kill_processes();
+    } else {
+      host_.drive().crash();
+    }
+  }
+
+  void work(QueueHost& node, Client& client) {
+    runtime::SimRng& rng = world_.rng();
+    const std::uint64_t steps = rng.between(5, 80);
+    for (std::uint64_t step = 0; step < steps; ++step) {
+      node.driver(0).run([&] { act(client); });
+      world_.run_for(rng.between(0, 4) * rng.between(1, 1000) * runtime::kMicrosecondNs);
+      look(client);
+    }
+  }
+
+  void act(Client& client) {
+    runtime::SimRng& rng = world_.rng();
+    const auto at = static_cast<std::size_t>(rng.between(0, queues_.size() - 1));
+    const double dice = static_cast<double>(rng.between(0, 99));
+    if (dice < 55) {
+      const auto size = static_cast<std::size_t>(rng.chance(0.05) ? rng.between(4000, 20000)
+                                                                  : rng.between(1, 300));
+      client.publish(at, static_cast<std::size_t>(rng.between(1, rng.chance(0.2) ? 200 : 10)), size,
+                     !rng.chance(0.15));
+    } else if (dice < 65 && !client.consumes(at)) {
+      client.consume(at, static_cast<std::uint32_t>(rng.between(1, 60)));
+    } else {
+      client.settle_some(at, rng);
+    }
+  }
+
+  // Checks what has come since the last look.
+  void look(Client& client) {
+    for (std::size_t at = 0; at < queues_.size(); ++at) {
+      for (const Client::Came& came : client.take_came(at)) check(at, came);
+    }
+  }
+
+  void check(std::size_t at, const Client::Came& came) {
+    Known& known = queues_[at];
+    REQUIRE(came.number < known.fates.size());
+    Fate& fate = known.fates[came.number];
+    CAPTURE(at);
+    CAPTURE(came.number);
+    const bool of_this_start = came.number >= first_new_[at];
+    Expectation& expectation = expectations_[at];
+    if (!of_this_start) {
+      // Came out of the disk.
+      CHECK_MESSAGE(fate.persistent, "a transient message survived");
+      if (fate.acked) {
+        CHECK_MESSAGE(fate.acked_before > known.kept_acks, "an ack that was kept is undone");
+      }
+      if (fate.delivered) CHECK_MESSAGE(came.redelivered, "delivered before, and not marked");
+    }
+    if (!came.redelivered || !expectation.seen.contains(came.number)) {
+      CHECK_MESSAGE(!expectation.seen.contains(came.number), "twice");
+      if (!expectation.seen.empty()) {
+        CHECK_MESSAGE(came.number > expectation.last, "out of order");
+      }
+      expectation.last = came.number;
+    }
+    expectation.seen.insert(came.number);
+    fate.delivered = true;
+    fate.acked = false;
+  }
+
+  void drain(QueueHost& node, Client& client) {
+    node.driver(0).run([&] {
+      for (std::size_t at = 0; at < queues_.size(); ++at) client.consume(at, 0);
+    });
+    world_.run_for(5 * runtime::kSecondNs);
+    look(client);
+    for (Known& known : queues_) {
+      const queue::QueueStats stats = node.find(known.record)->stats();
+      CHECK_MESSAGE(stats.messages_ready == 0, "messages stay in the queue");
+    }
+    for (std::size_t at = 0; at < queues_.size(); ++at) {
+      const Known& known = queues_[at];
+      if (std::getenv("RT_TRACE")) { std::fprintf(stderr, "q%zu seen:", at); for (auto n : expectations_[at].seen) std::fprintf(stderr, " %lu", n); std::fprintf(stderr, "\n"); }
+      for (std::uint64_t number = 0; number < known.fates.size(); ++number) {
+        const Fate& fate = known.fates[number];
+        if (!fate.persistent || !fate.confirmed || fate.acked) continue;
+        CAPTURE(at);
+        CAPTURE(number);
+        CHECK_MESSAGE(expectations_[at].seen.contains(number), "confirmed, and lost");
+      }
+    }
+  }
+
+  struct Expectation {
+    std::set<std::uint64_t> seen;  // in this start
+    std::uint64_t last = 0;
+  };
+
+  runtime::SimWorld world_;
+  runtime::SimHost host_;
+  std::vector<Known> queues_;
+  std::vector<Expectation> expectations_;
+  std::vector<std::uint64_t> first_new_;
+  bool started_ = false;
+  bool ok_ = true;
+};
+
+}  // namespace
+
+TEST_CASE("durable queues after crashes at any moment") {
+  for (std::uint64_t seed = first_seed(); seed < first_seed() + seeds(300); ++seed) {
+    CAPTURE(seed);
+    Run(seed).run();
+  }
+}
