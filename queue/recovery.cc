@@ -33,6 +33,8 @@ enum RecoveryLetterKind : LetterKind {
   kReady,
   kFormerLeft,
   kRemoveFormer,
+  kFormerRemoved,
+  kReleaseFiles,
 };
 
 }  // namespace
@@ -54,6 +56,12 @@ struct Recovery::FormerLeft : Letter {
 };
 struct Recovery::RemoveFormer : Letter {
   RemoveFormer() : Letter(kRemoveFormer) {}
+};
+struct Recovery::FormerRemoved : Letter {
+  FormerRemoved() : Letter(kFormerRemoved) {}
+};
+struct Recovery::ReleaseFiles : Letter {
+  ReleaseFiles() : Letter(kReleaseFiles) {}
 };
 
 Recovery::Recovery(runtime::Shard& shard, std::uint16_t shards, const cluster::metadata::View& view,
@@ -102,6 +110,10 @@ void Recovery::receive(runtime::LetterPtr letter) noexcept {
       return former_left();
     case kRemoveFormer:
       return remove_former();
+    case kFormerRemoved:
+      return former_removed();
+    case kReleaseFiles:
+      return stores_.journal().hold_files(false);
     default:
       RT_CHECK(false, "a letter that no recovery receives");
   }
@@ -184,6 +196,7 @@ void Recovery::restore_some() {
     queue->restore(std::move(journaled), [this] { restored(); });
   }
   if (waiting_.empty() && under_way_ == 0) {
+    stores_.journal().hold_files(true);
     stores_.journal().open(last_file_, [this](const Status& status) { report(status); });
   }
 }
@@ -241,6 +254,19 @@ void Recovery::remove_former() {
     }
   }
   former_files_.clear();
+  if (const Status status = disk.sync_directory(stores_.journals()); !status.ok()) {
+    log(LogLevel::kWarning, "storage", "journal files are kept: {}", status.text());
+    return;
+  }
+  shard_.post(self_, at(0), std::make_unique<FormerRemoved>());
+}
+
+// On every shard: what a new journal removes cannot come back from a former one.
+void Recovery::former_removed() {
+  if (++removed_ < shards_) return;
+  for (std::size_t each = 0; each < shards_; ++each) {
+    shard_.post(self_, at(each), std::make_unique<ReleaseFiles>());
+  }
 }
 
 }  // namespace ringtail::queue

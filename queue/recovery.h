@@ -43,6 +43,8 @@ class Recovery final : public runtime::Actor {
   struct Ready;
   struct FormerLeft;
   struct RemoveFormer;
+  struct FormerRemoved;
+  struct ReleaseFiles;
   using Journaled = std::map<Qid, store::JournaledQueue>;
 
   runtime::Address at(std::size_t shard_number) const;
@@ -56,6 +58,7 @@ class Recovery final : public runtime::Actor {
   void leave_some();
   void former_left();
   void remove_former();
+  void former_removed();
 
   runtime::Shard& shard_;
   const std::uint16_t shards_;
@@ -68,6 +71,7 @@ class Recovery final : public runtime::Actor {
   runtime::Status failure_;
   std::size_t ready_ = 0;  // shards
   std::size_t left_ = 0;
+  std::size_t removed_ = 0;
 
   std::unique_ptr<store::JournalReader> reader_;
   std::uint64_t last_file_ = 0;

@@ -290,6 +290,12 @@ void Journal::end_if_idle() {
 
 JournalFileNumber Journal::current_file() const { return files_->current(); }
 
+void Journal::hold_files(bool held) {
+  files_->hold(held);
+  release_files();
+  if (files_->must_tell()) shard_.write_output_at_turn_end(*this);
+}
+
 void Journal::left(JournalUser& user, JournalFileNumber needed) {
   files_->left(user, needed);
   release_files();

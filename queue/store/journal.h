@@ -114,6 +114,9 @@ class Journal : private runtime::TurnTask {
   // --- giving up files ---
   // The file that the next change goes to. Before open() the numbers count from 1 and grow with it.
   JournalFileNumber current_file() const;
+  // While held no file is given up: a change that is removed by what it says may stand in the
+  // journals of a former start, and must go first.
+  void hold_files(bool held);
   // What the user appended to files before `needed` is safe elsewhere, on stable storage. Not above
   // current_file().
   void left(JournalUser& user, JournalFileNumber needed);

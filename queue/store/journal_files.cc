@@ -235,7 +235,7 @@ JournalUser* JournalFiles::take_user() {
 }
 
 void JournalFiles::release(JournalFileNumber unwritten) {
-  while (files_.front()->number < std::min(unwritten, current_)) {
+  while (!held_ && files_.front()->number < std::min(unwritten, current_)) {
     const JournalFile& oldest = *files_.front();
     if (!oldest.needing.empty() || !oldest.leaving.empty()) break;
     if (oldest.file) spares_.push_back({oldest.number, oldest.file->size()});
@@ -257,7 +257,7 @@ void JournalFiles::remove_spares() {
 }
 
 bool JournalFiles::must_tell() const {
-  return open_ && in_use() > options_.files && !files_.front()->needing.empty();
+  return open_ && !held_ && in_use() > options_.files && !files_.front()->needing.empty();
 }
 
 void JournalFiles::tell_one() {

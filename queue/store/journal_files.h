@@ -61,6 +61,7 @@ class JournalFiles {
   void forget(JournalUser& user);
   // Takes the user off its list; null: there are none. For a journal that has failed.
   JournalUser* take_user();
+  void hold(bool held) { held_ = held; }
   // Gives up the oldest files that nobody needs, all before `unwritten`.
   void release(JournalFileNumber unwritten);
   // More files are in use than should be, and somebody who needs the oldest was not told.
@@ -115,6 +116,7 @@ class JournalFiles {
   const std::string directory_;
   const JournalOptions& options_;
   const Callbacks callbacks_;
+  bool held_ = false;
   std::deque<std::unique_ptr<JournalFile>> files_;  // by number, without a gap
   std::deque<SpareFile> spares_;
   JournalFileNumber current_ = 0;
