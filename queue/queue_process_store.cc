@@ -148,7 +148,7 @@ void QueueProcess::purge_store() {
         {entry.position(),
          {entry.message()->body_size(), entry.message()->traits().persistent, terms.expires()}});
   });
-  store_->purged(last_number(), std::move(kept));
+  store_->purged(last_number(), state_.lanes(), std::move(kept));
   look_at_backlog();
 }
 

@@ -49,7 +49,10 @@ QueueStore::QueueStore(StoreShard& shared, const QueueRecord& record, StoreOwner
              shared.directory_of(record.vhost, record.name, durable_),
              {record.qid, record.vhost, record.name}, durable_) {}
 
-QueueStore::~QueueStore() { shared_.journal().forget(*this); }
+QueueStore::~QueueStore() {
+  shared_.give_light(light_);
+  shared_.journal().forget(*this);
+}
 
 std::uint64_t QueueStore::expires_wall(Terms terms) const {
   return terms.expires() ? shared_.wall_of(terms.expires_at_ms()) : kNoExpiration;
@@ -76,17 +79,16 @@ void QueueStore::removed(Position position, const Message& message, Terms terms)
   }
 }
 
-void QueueStore::purged(std::uint64_t number, std::vector<SegmentTable::Kept> kept) {
+void QueueStore::purged(std::uint64_t number, std::size_t lanes,
+                        std::vector<SegmentTable::Kept> kept) {
   end_turn();
   segments_.removed_all_but(kept);
-  std::map<std::uint8_t, std::vector<std::uint64_t>> by_lane;
-  for (const auto& [lane, cursor] : cursors_) by_lane[lane];
   cursors_.clear();
-  by_lane[0];
+  std::map<std::uint8_t, std::vector<std::uint64_t>> by_lane;
+  for (std::size_t lane = 0; lane < lanes; ++lane) by_lane[static_cast<std::uint8_t>(lane)];
   for (const SegmentTable::Kept& one : kept) {
     by_lane[lane_of(one.position)].push_back(number_of(one.position));
   }
-  segments_.for_each([&](const Segment& segment) { by_lane[segment.state.lane]; });
   for (auto& [lane, numbers] : by_lane) {
     std::sort(numbers.begin(), numbers.end());
     std::uint64_t from = 1;

@@ -76,8 +76,8 @@ class QueueStore final : public JournalUser {
   // A message has left the queue, for whatever reason. It is written at the turn's end, by
   // end_turn().
   void removed(Position position, const Message& message, Terms terms);
-  // All messages up to `number` have left but these.
-  void purged(std::uint64_t number, std::vector<SegmentTable::Kept> kept);
+  // All messages up to `number` have left, of all lanes, but these.
+  void purged(std::uint64_t number, std::size_t lanes, std::vector<SegmentTable::Kept> kept);
   void end_turn();
   JournalPosition kept() const { return shared_.journal().kept(); }
   // store_kept() when more is kept.
@@ -226,6 +226,7 @@ class QueueStore final : public JournalUser {
   int writes_under_way_ = 0;
   std::vector<std::uint64_t> gone_;  // segments that the index has yet to forget
   Leaving leaving_;
+  std::size_t light_ = 0;  // octets that are written to the journal again
   std::function<void()> former_left_;
   std::unique_ptr<Restoring> restoring_;
   std::map<std::uint8_t, Cursor> cursors_;

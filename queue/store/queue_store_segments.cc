@@ -160,6 +160,8 @@ bool QueueStore::leave_lightly() {
   });
   // Messages that are in segments need the marks in the index.
   if (!all || (!segments_.empty() && marks_changed_)) return false;
+  if (!shared_.take_light(light_, bytes)) return false;
+  light_ = bytes;
   if (messages.empty()) {
     left();
     return true;
@@ -227,6 +229,7 @@ void QueueStore::committed(std::uint64_t covered, const Status& status) {
   }
   committing_ = false;
   covered_ = covered;
+  shared_.give_light(std::exchange(light_, 0));
   if (leaving_.wanted && leaving_.written_again == 0 && covered_ >= leaving_.up_to) left();
   if (segments_.has_dead()) reap();
   continue_leaving();

@@ -46,6 +46,13 @@ std::uint64_t StoreShard::monotonic_of(std::uint64_t wall_ms) const {
   return wall_ms >= wall ? now + (wall_ms - wall) : now - std::min(now, wall - wall_ms);
 }
 
+bool StoreShard::take_light(std::size_t before, std::size_t octets) {
+  const std::uint64_t most = options_.journal.file_size * options_.journal.files / 4;
+  if (octets > before && light_ - before + octets > most) return false;
+  light_ = light_ - before + octets;
+  return true;
+}
+
 std::size_t StoreShard::head_budget() const {
   return std::min(options_.heads_bytes / std::max<std::size_t>(backlogs_, 1),
                   options_.head_bytes_max);

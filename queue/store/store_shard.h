@@ -70,6 +70,12 @@ class StoreShard {
   bool memory_is_short() const { return memory_is_short_; }
   void set_memory_is_short(bool yes) { memory_is_short_ = yes; }
 
+  // What queues with little in them have written to the journal again, instead of to segments: a
+  // part of the journal, or it would be full of that alone. False: no room for `octets` in place of
+  // `before`.
+  bool take_light(std::size_t before, std::size_t octets);
+  void give_light(std::size_t octets) { light_ -= octets; }
+
   // A queue has a backlog that is not in memory, or has it no more.
   void backlog_began() { ++backlogs_; }
   void backlog_ended() { --backlogs_; }
@@ -96,6 +102,7 @@ class StoreShard {
   Journal journal_;
   bool memory_is_short_ = false;
   std::size_t backlogs_ = 0;
+  std::size_t light_ = 0;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::function<void()> closed_;
   std::uint64_t last_trash_ = 0;

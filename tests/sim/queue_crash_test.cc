@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <map>
 #include <set>
 
 #include "broker/runtime/check.h"
@@ -31,6 +32,10 @@ struct Known {
   std::vector<Fate> fates;      // of message n, whose body begins with "n "
   std::uint64_t confirmed = 0;  // messages before this one are confirmed or refused
   std::uint64_t kept_acks = 0;  // acks given when this many were published are certainly kept
+  std::uint8_t levels = 1;
+  std::uint8_t level_of(std::uint64_t number) const {
+    return static_cast<std::uint8_t>(std::min<std::uint64_t>(number % 5, levels - 1U));
+  }
 };
 
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
@@ -41,10 +46,12 @@ std::string body_of(std::uint64_t number, std::size_t size) {
   return body;
 }
 
-queue::MessageRef make_message(const std::string& body, bool persistent) {
+queue::MessageRef make_message(const std::string& body, bool persistent, std::uint8_t priority) {
   const std::string route = std::string("\x00", 1) + "\x01q";
   queue::Message::Traits traits;
   traits.persistent = persistent;
+  traits.priority = priority;
+  traits.has_priority = true;
   queue::Message* message =
       queue::Message::create(runtime::as_bytes(route), {}, body.size(), traits);
   message->append_body(runtime::as_bytes(body));
@@ -69,6 +76,7 @@ class Client final : public runtime::Actor {
 
   void receive(runtime::LetterPtr letter) noexcept override {
     const std::size_t at = index_of(static_cast<const queue::QueueLetter&>(*letter).qid);
+    if (at == queues_.size()) return;  // of a queue that was deleted
     if (letter->kind == queue::kSettled) {
       settled(at, runtime::letter_cast<queue::Settled>(*letter));
     } else if (letter->kind == queue::kDeliver) {
@@ -86,7 +94,8 @@ class Client final : public runtime::Actor {
     for (; count > 0; --count) {
       const std::uint64_t number = known.fates.size();
       known.fates.push_back({.persistent = persistent});
-      letter->messages.push_back(make_message(body_of(number, size), persistent));
+      letter->messages.push_back(
+          make_message(body_of(number, size), persistent, known.level_of(number)));
       links_[at].published.push_back(number);
     }
     post(at, std::move(letter));
@@ -123,6 +132,21 @@ class Client final : public runtime::Actor {
     if (!back->tokens.empty()) post(at, std::move(back));
     if (some) credit(at);
   }
+  // As good as an ack of all that is not held.
+  void purge(std::size_t at) {
+    std::set<std::uint64_t> held;
+    for (const auto& [token, number] : links_[at].held) held.insert(number);
+    // What is on its way to this client stays, too.
+    std::vector<Fate>& fates = queues_[at].fates;
+    for (std::uint64_t number = 0; number < fates.size(); ++number) {
+      if (held.contains(number) || fates[number].acked) continue;
+      fates[number].acked = true;
+      fates[number].acked_before = links_[at].consumes ? kNever : fates.size();
+    }
+    post(at, std::make_unique<queue::Purge>(queues_[at].record.qid));
+  }
+  // The queue is another one from here on.
+  void forget(std::size_t at) { links_[at] = Link(); }
   // What has come since the last call, redelivered or not.
   struct Came {
     std::uint64_t number;
@@ -150,10 +174,9 @@ class Client final : public runtime::Actor {
   };
 
   std::size_t index_of(queue::Qid qid) const {
-    for (std::size_t at = 0; at < queues_.size(); ++at) {
-      if (queues_[at].record.qid == qid) return at;
-    }
-    RT_CHECK(false, "a letter of a queue that nobody knows");
+    std::size_t at = 0;
+    while (at < queues_.size() && queues_[at].record.qid != qid) ++at;
+    return at;
   }
   void post(std::size_t at, runtime::LetterPtr letter) {
     const QueueRecord& record = queues_[at].record;
@@ -234,6 +257,10 @@ class Run {
       known.record.vhost = "/";
       known.record.name = "q" + std::to_string(at);
       known.record.durable = true;
+      if (world_.rng().chance(0.25)) {
+        known.levels = static_cast<std::uint8_t>(world_.rng().between(2, 5));
+        known.record.options.max_priority = static_cast<std::uint8_t>(known.levels - 1);
+      }
       queues_.push_back(std::move(known));
     }
   }
@@ -242,12 +269,15 @@ class Run {
     runtime::SimRng& rng = world_.rng();
     const auto shards = static_cast<std::uint16_t>(rng.between(1, 3));
     QueueHost node(host_, shards, small_options(rng));
-    for (Known& known : queues_) known.record = *node.declare(known.record);
+    declare_all(node);
     started_ = node.start();
     REQUIRE(started_);
     REQUIRE_MESSAGE(node.status.ok(), node.status.text());
     for (const Known& known : queues_) {
-      if (std::getenv("RT_TRACE")) std::fprintf(stderr, "start: %s shard %d ready %lu fates %zu\n", known.record.name.c_str(), known.record.shard.value, node.find(known.record)->stats().messages_ready, known.fates.size());
+      if (std::getenv("RT_TRACE"))
+        std::fprintf(stderr, "start: %s shard %d ready %lu fates %zu\n", known.record.name.c_str(),
+                     known.record.shard.value, node.find(known.record)->stats().messages_ready,
+                     known.fates.size());
       const queue::QueueProcess* found = node.find(known.record);
       REQUIRE_MESSAGE(found->damage().ok(), found->damage().text());
     }
@@ -274,11 +304,49 @@ class Run {
     }
   }
 
+  // Every queue gets the number that it has had: those of deleted ones are used up.
+  void declare_all(QueueHost& node) {
+    std::map<std::uint64_t, Known*> by_qid;
+    for (Known& known : queues_) {
+      if (known.record.qid.value != 0) by_qid[known.record.qid.value] = &known;
+    }
+    if (by_qid.empty()) {
+      for (Known& known : queues_) known.record = *node.declare(known.record);
+      return;
+    }
+    for (std::uint64_t qid = 1; qid <= by_qid.rbegin()->first; ++qid) {
+      const auto at = by_qid.find(qid);
+      QueueRecord record;
+      record.vhost = "/";
+      record.name = "deleted-" + std::to_string(qid);
+      if (at != by_qid.end()) record = at->second->record;
+      const QueueRecord made = *node.declare(record);
+      REQUIRE(made.qid.value == qid);
+      if (at != by_qid.end()) at->second->record = made;
+    }
+  }
+
+  // Nothing of the old one may ever come out of the new one.
+  void delete_and_declare(QueueHost& node, Client& client, std::size_t at) {
+    Known& known = queues_[at];
+    node.remove(known.record);
+    client.forget(at);
+    known.fates.clear();
+    known.kept_acks = 0;
+    known.record = *node.declare(known.record);
+    expectations_[at] = {};
+    first_new_[at] = 0;
+  }
+
   void work(QueueHost& node, Client& client) {
     runtime::SimRng& rng = world_.rng();
     const std::uint64_t steps = rng.between(5, 80);
     for (std::uint64_t step = 0; step < steps; ++step) {
       node.driver(0).run([&] { act(client); });
+      if (rng.chance(0.01)) {
+        delete_and_declare(node, client,
+                           static_cast<std::size_t>(rng.between(0, queues_.size() - 1)));
+      }
       world_.run_for(rng.between(0, 4) * rng.between(1, 1000) * runtime::kMicrosecondNs);
       look(client);
     }
@@ -295,6 +363,8 @@ class Run {
                      !rng.chance(0.15));
     } else if (dice < 65 && !client.consumes(at)) {
       client.consume(at, static_cast<std::uint32_t>(rng.between(1, 60)));
+    } else if (dice < 66) {
+      client.purge(at);
     } else {
       client.settle_some(at, rng);
     }
@@ -325,10 +395,9 @@ class Run {
     }
     if (!came.redelivered || !expectation.seen.contains(came.number)) {
       CHECK_MESSAGE(!expectation.seen.contains(came.number), "twice");
-      if (!expectation.seen.empty()) {
-        CHECK_MESSAGE(came.number > expectation.last, "out of order");
-      }
-      expectation.last = came.number;
+      std::uint64_t& last = expectation.last[known.level_of(came.number)];
+      CHECK_MESSAGE(came.number + 1 > last, "out of order");
+      last = came.number + 1;
     }
     expectation.seen.insert(came.number);
     fate.delivered = true;
@@ -347,7 +416,11 @@ class Run {
     }
     for (std::size_t at = 0; at < queues_.size(); ++at) {
       const Known& known = queues_[at];
-      if (std::getenv("RT_TRACE")) { std::fprintf(stderr, "q%zu seen:", at); for (auto n : expectations_[at].seen) std::fprintf(stderr, " %lu", n); std::fprintf(stderr, "\n"); }
+      if (std::getenv("RT_TRACE")) {
+        std::fprintf(stderr, "q%zu seen:", at);
+        for (auto n : expectations_[at].seen) std::fprintf(stderr, " %lu", n);
+        std::fprintf(stderr, "\n");
+      }
       for (std::uint64_t number = 0; number < known.fates.size(); ++number) {
         const Fate& fate = known.fates[number];
         if (!fate.persistent || !fate.confirmed || fate.acked) continue;
@@ -359,8 +432,8 @@ class Run {
   }
 
   struct Expectation {
-    std::set<std::uint64_t> seen;  // in this start
-    std::uint64_t last = 0;
+    std::set<std::uint64_t> seen;                // in this start
+    std::map<std::uint8_t, std::uint64_t> last;  // by level, one more than the number
   };
 
   runtime::SimWorld world_;
