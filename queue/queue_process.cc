@@ -214,6 +214,8 @@ void QueueProcess::give(const WaitingGet& get) {
   } else if (state_.ready() > 0) {
     Terms terms;
     Entry entry = state_.take(terms);
+    // What has expired behind it is not left.
+    if (state_.ready_expiring() != 0) expire_head();
     count_delivery(entry);
     note_furthest(kGetter, entry.position());
     result->redelivered = entry.redelivered();
