@@ -1,5 +1,7 @@
 // The examples of docs/FORMATS.md, "Queues on disk", are what is written: the numbers there are
 // read from the document.
+#include <doctest/doctest.h>
+
 #include <cctype>
 #include <fstream>
 #include <string>

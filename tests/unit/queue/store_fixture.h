@@ -1,9 +1,6 @@
 // Messages and bytes for the tests of queue/store.
 #pragma once
 
-#include <doctest/doctest.h>
-
-#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -85,12 +82,12 @@ class Random {
     for (char& byte : out) byte = static_cast<char>(engine_());
     return out;
   }
-  MessageRef message() {
+  MessageRef message(std::size_t largest = 300'000) {
     Parts parts;
     parts.exchange = text(below(4) == 0 ? below(256) : below(8));
     parts.key = text(below(4) == 0 ? below(256) : below(8));
     parts.properties = text(chance(8) ? below(1000) : below(20));
-    parts.body = text(chance(10) ? below(300'000) : below(200));
+    parts.body = text(chance(10) ? below(largest) : below(200));
     if (chance(4)) parts.blind_keys = text(1 + below(40));
     parts.traits.persistent = !chance(3);
     parts.traits.has_priority = chance(3);
@@ -115,30 +112,6 @@ inline std::string hex(std::span<const std::uint8_t> bytes) {
     out += kDigits[byte & 15];
   }
   return out;
-}
-
-// How many octets two files have in common at their beginning.
-inline std::size_t common(const std::vector<std::uint8_t>& one,
-                          const std::vector<std::uint8_t>& other) {
-  std::size_t at = 0;
-  while (at < one.size() && at < other.size() && one[at] == other[at]) ++at;
-  return at;
-}
-
-// Calls `look` with a copy of `content` for each way in which one octet of it can be wrong in one
-// bit, or altogether, and with where that is.
-template <typename Look>
-void flip_everything(const std::vector<std::uint8_t>& content, const Look& look) {
-  constexpr std::uint8_t kFlips[] = {1, 2, 4, 8, 16, 32, 64, 128, 255};
-  for (std::size_t at = 0; at < content.size(); ++at) {
-    for (const std::uint8_t flip : kFlips) {
-      std::vector<std::uint8_t> bad = content;
-      bad[at] ^= flip;
-      CAPTURE(at);
-      CAPTURE(flip);
-      look(bad, at);
-    }
-  }
 }
 
 }  // namespace ringtail::queue::store::test

@@ -1,9 +1,13 @@
 // Indexes and identities as bytes: what was committed is read back, the last commit may be torn,
 // anything else that is wrong is named.
+#include <doctest/doctest.h>
+
+#include <algorithm>
 #include <limits>
 #include <string>
 
 #include "queue/store/index_format.h"
+#include "tests/unit/queue/store_damage.h"
 #include "tests/unit/queue/store_fixture.h"
 
 using namespace ringtail;

@@ -1,7 +1,9 @@
 // Journals as bytes: what was written is read back, a torn tail ends it, damage is told to whom it
 // concerns and to nobody else.
+#include <doctest/doctest.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
@@ -9,6 +11,7 @@
 
 #include "broker/runtime/memory_gauge.h"
 #include "queue/store/journal_format.h"
+#include "tests/unit/queue/store_damage.h"
 #include "tests/unit/queue/store_fixture.h"
 
 using namespace ringtail;

@@ -1,4 +1,6 @@
 // What the stored formats are made of: numbers, sets of ranges, messages, directory names.
+#include <doctest/doctest.h>
+
 #include <limits>
 #include <set>
 

@@ -1,9 +1,11 @@
 // Segments as bytes: messages come back, a part ends anywhere, damage is seen and skipped.
+#include <doctest/doctest.h>
 #include <zlib.h>
 
 #include <string>
 
 #include "queue/store/segment_format.h"
+#include "tests/unit/queue/store_damage.h"
 #include "tests/unit/queue/store_fixture.h"
 
 using namespace ringtail;
