@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A reader that was written from docs/FORMATS.md alone and the node's own agree on what the files of
-queues hold: whole ones, cut ones, and ones with something wrong in them.
+"""A reader that was written from docs/FORMATS.md alone and the node's own agree on what the files
+of queues hold: whole ones, cut ones, and ones with something wrong in them.
 
   tests/formats/formats_test.py --build DIR
 """
