@@ -201,7 +201,7 @@ def run_formats(runner):
             runner.fail("formats", f"no {program} in {runner.build}")
             return
     runner.run("formats_test", [sys.executable, "tests/formats/formats_test.py", "--build",
-                                runner.build], 120, tally_of_unittest)
+                                runner.build], 300, tally_of_unittest)
 
 
 def run_sim(runner):

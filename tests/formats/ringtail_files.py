@@ -140,6 +140,17 @@ class Journal:
                     return place, found[2]
         return None
 
+    def traces(self, begin):
+        at = end = begin
+        while at + self.RECORD <= len(self.data):
+            head = self.data[at:at + self.RECORD]
+            if 1 <= head[4] <= 4 and word(head, 13) == crc(self.salt, head[:13]):
+                at += self.RECORD + word(head, 0)
+                end = min(at, len(self.data))
+            else:
+                at += 1
+        return end - begin
+
     def damage(self, at, rule, qid=0):
         self.damages.append({"at": at, "damage": rule, "qid": qid})
 
@@ -150,6 +161,7 @@ class Journal:
             if batch is None or batch[2] != index:
                 found = self.later(at, index)
                 if not found:
+                    torn = self.traces(at)
                     break
                 self.damage(at, "no batch")
                 at, index = found
