@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tests of a build and adds them up: `make test`, `make unit`, `make asan`, `make tsan`.
 
-  tests/run_all.py --build DIR [--only lint,unit,sim,fuzz,conformance]
+  tests/run_all.py --build DIR [--only lint,unit,formats,sim,fuzz,conformance]
 
 The last line is "N passed, N failed" (", N skipped" where some were), also written to
 DIR/test-summary.txt. Every child has a deadline and a process group of its own; whatever a child
@@ -194,6 +194,16 @@ def run_unit(runner):
         runner.run(os.path.basename(program), [program, "--no-colors=true"], 120, tally_of_doctest)
 
 
+def run_formats(runner):
+    """Files of queues, read by two programs that know nothing of each other."""
+    for program in ("make_queue_files", "ringtail-dump"):
+        if not os.path.isfile(os.path.join(runner.build, program)):
+            runner.fail("formats", f"no {program} in {runner.build}")
+            return
+    runner.run("formats_test", [sys.executable, "tests/formats/formats_test.py", "--build",
+                                runner.build], 300, tally_of_unittest)
+
+
 def run_sim(runner):
     for program in runner.programs("sim_*"):
         runner.run(os.path.basename(program), [program, "--no-colors=true"], 300, tally_of_doctest)
@@ -227,8 +237,8 @@ def run_conformance(runner):
                                runner.build, "--slow", str(runner.slow)], 600, tally_of_last_line)
 
 
-GROUPS = {"lint": run_lint, "unit": run_unit, "sim": run_sim, "fuzz": run_fuzz,
-          "conformance": run_conformance}
+GROUPS = {"lint": run_lint, "unit": run_unit, "formats": run_formats, "sim": run_sim,
+          "fuzz": run_fuzz, "conformance": run_conformance}
 
 
 # --- sanitizers ---

@@ -142,8 +142,9 @@ struct JournalScan {
   JournalHeader header;
   std::uint64_t end = 0;  // of the batches that count
   std::uint64_t batches = 0;
-  // Bytes of the last write behind it, which was cut off. 0: there is none, or not even its header
-  // came so far, which looks like what the file held before.
+  // Bytes of the last write behind it, which was cut off; without its header, to the end of the
+  // last of its records that is found. 0: there is nothing that can be told from what the file held
+  // before.
   std::uint64_t torn = 0;
   std::vector<JournalDamage> damages;
 };

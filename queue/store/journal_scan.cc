@@ -45,7 +45,10 @@ class Scanner {
   std::optional<BatchHeader> header_at(std::uint64_t offset) const;
   // The first header from an offset on of a batch behind number `index`.
   std::optional<std::uint64_t> later_header(std::uint64_t offset, std::uint64_t index) const;
+  bool head_sum_is_good(std::uint64_t offset) const;
   bool head_is_good(std::uint64_t offset, std::uint64_t end) const;
+  // Bytes from an offset on to the end of the last record of this file that is found.
+  std::uint64_t traces(std::uint64_t offset) const;
   void read_batch(std::uint64_t offset, const BatchHeader& header);
   void visit_batch(const BatchHeader& header);
   void visit_record(const JournalRecord& record);
@@ -85,12 +88,31 @@ std::optional<std::uint64_t> Scanner::later_header(std::uint64_t offset,
   return std::nullopt;
 }
 
-bool Scanner::head_is_good(std::uint64_t offset, std::uint64_t end) const {
-  if (end - offset < kRecordHeaderSize) return false;
+bool Scanner::head_sum_is_good(std::uint64_t offset) const {
   const auto head = content_.subspan(static_cast<std::size_t>(offset), kRecordHeaderSize);
   return number_at<std::uint32_t>(head, kRecordHeadSumAt) ==
-             checksum(salt_sum_, head.first(kRecordHeadSumAt)) &&
-         number_at<std::uint32_t>(head, 0) <= end - offset - kRecordHeaderSize;
+         checksum(salt_sum_, head.first(kRecordHeadSumAt));
+}
+
+bool Scanner::head_is_good(std::uint64_t offset, std::uint64_t end) const {
+  return end - offset >= kRecordHeaderSize && head_sum_is_good(offset) &&
+         number_at<std::uint32_t>(content_, static_cast<std::size_t>(offset)) <=
+             end - offset - kRecordHeaderSize;
+}
+
+std::uint64_t Scanner::traces(std::uint64_t offset) const {
+  std::uint64_t end = offset;
+  for (std::uint64_t at = offset; at + kRecordHeaderSize <= content_.size();) {
+    // Most bytes are no record's type: that spares their checksum.
+    const auto type = RecordType{content_[static_cast<std::size_t>(at) + kRecordTypeAt]};
+    if (type < RecordType::kPublish || type > RecordType::kDeleted || !head_sum_is_good(at)) {
+      ++at;
+      continue;
+    }
+    at += kRecordHeaderSize + number_at<std::uint32_t>(content_, static_cast<std::size_t>(at));
+    end = std::min<std::uint64_t>(at, content_.size());
+  }
+  return end - offset;
 }
 
 void Scanner::read_batch(std::uint64_t offset, const BatchHeader& header) {
@@ -168,7 +190,10 @@ Result<JournalScan> Scanner::run() {
     const auto header = header_at(scan_.end);
     if (!header || header->index != last + 1) {
       const auto later = later_header(scan_.end, last + 1);
-      if (!later) return std::move(scan_);
+      if (!later) {
+        scan_.torn = traces(scan_.end);
+        return std::move(scan_);
+      }
       damage(scan_.end, fmt::format("no whole batch where one must be; the next is at {}", *later),
              Qid{});
       scan_.end = *later;
