@@ -27,12 +27,27 @@ Response unhealthy(const char* reason, Json also) {
   return json_response(also, 503);
 }
 
-Response alarms(Call& call) {
+// "memory", "disk": those that some shard knows of.
+std::vector<std::string> alarms_in_effect(Call& call) {
   bool memory = false;
-  call.on_every_shard([&](BrokerShard& shard) { memory = memory || shard.memory_alarm(); });
-  if (!memory) return ok();
+  bool disk = false;
+  call.on_every_shard([&](BrokerShard& shard) {
+    memory = memory || shard.memory_alarm();
+    disk = disk || shard.disk_alarm();
+  });
+  std::vector<std::string> alarms;
+  if (memory) alarms.emplace_back("memory");
+  if (disk) alarms.emplace_back("disk");
+  return alarms;
+}
+
+Response alarms(Call& call) {
+  const std::vector<std::string> resources = alarms_in_effect(call);
+  if (resources.empty()) return ok();
   Json list = Json::array();
-  list.push_back({{"node", call.config().node_name}, {"resource", "memory"}});
+  for (const std::string& resource : resources) {
+    list.push_back({{"node", call.config().node_name}, {"resource", resource}});
+  }
   const bool local = call.request().segments.back() == "local-alarms";
   return unhealthy(local ? "There are alarms in effect on the node"
                          : "There are alarms in effect in the cluster",
@@ -118,10 +133,12 @@ Response legacy_node(Call& call) {
   if (call.request().segments.size() > 3 && call.part(0) != call.config().node_name) {
     return not_found();
   }
-  bool memory = false;
-  call.on_every_shard([&](BrokerShard& shard) { memory = memory || shard.memory_alarm(); });
-  if (!memory) return ok();
-  return json_response({{"status", "failed"}, {"reason", "resource alarm(s) in effect:[memory]"}});
+  const std::vector<std::string> resources = alarms_in_effect(call);
+  if (resources.empty()) return ok();
+  std::string list;
+  for (const std::string& resource : resources) list += (list.empty() ? "" : ",") + resource;
+  return json_response(
+      {{"status", "failed"}, {"reason", "resource alarm(s) in effect:[" + list + "]"}});
 }
 
 }  // namespace
