@@ -53,9 +53,19 @@ void SimInode::apply(std::vector<std::uint8_t>& target, std::uint64_t offset,
   std::memcpy(target.data() + offset, bytes.data(), bytes.size());
 }
 
+void SimInode::apply(std::vector<std::uint8_t>& target, const Write& write) {
+  if (!write.extends) return apply(target, write.offset, write.bytes);
+  if (target.size() < write.offset) target.resize(write.offset);
+}
+
 void SimInode::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) {
   apply(content_, offset, bytes);
   unsynced_.push_back({++write_count_, offset, {bytes.begin(), bytes.end()}});
+}
+
+void SimInode::extend(std::uint64_t size) {
+  unsynced_.push_back({++write_count_, size, {}, true});
+  apply(content_, unsynced_.back());
 }
 
 void SimInode::synced_up_to(std::uint64_t write_count) {
@@ -64,7 +74,7 @@ void SimInode::synced_up_to(std::uint64_t write_count) {
     if (write.lost || write.number > write_count) {
       rest.push_back(std::move(write));
     } else {
-      apply(durable_, write.offset, write.bytes);
+      apply(durable_, write);
     }
   }
   unsynced_ = std::move(rest);
@@ -75,6 +85,9 @@ void SimInode::sync_failed_at(std::uint64_t write_count) {
 }
 
 void SimInode::tear(std::vector<std::uint8_t>& target, const Write& write, SimRng& rng) {
+  if (write.extends && target.size() < write.offset) {
+    return target.resize(rng.between(target.size(), write.offset));
+  }
   std::size_t at = 0;
   while (at < write.bytes.size()) {
     // A sector of the disk, not of the write: what lies in front of it in the same sector survives.
@@ -96,7 +109,7 @@ void SimInode::crash(SimRng& rng, const SimDiskOptions& options) {
   for (const Write& write : unsynced_) {
     const double fate = static_cast<double>(rng.below(1 << 20)) / (1 << 20);
     if (fate < options.crash_keeps) {
-      apply(durable_, write.offset, write.bytes);
+      apply(durable_, write);
     } else if (fate >= options.crash_keeps + options.crash_forgets) {
       tear(durable_, write, rng);
     }
@@ -128,6 +141,11 @@ void SimDrive::set_name(const std::string& path, const InodePtr& inode) {
     files_.erase(path);
   } else {
     files_[path] = inode;
+    // A file that comes back stands somewhere.
+    for (std::string name = directory_of(path); name != "." && name != "/";
+         name = directory_of(name)) {
+      directories_[name] = true;
+    }
   }
 }
 
@@ -212,15 +230,21 @@ void SimFile::submit(Kind kind, DiskRequest& request) {
 
 void SimFile::begin_next() {
   running_ = true;
+  run_later(queue_.front().kind == Kind::kSync);
+}
+
+void SimFile::run_later(bool syncs) {
   const SimDiskOptions& options = drive_.options_;
-  const bool syncs = queue_.front().kind == Kind::kSync;
   sync_covers_ = inode_->write_count();
   const std::uint64_t delay_ns =
       syncs ? env_.world().rng().between(options.sync_min_ns, options.sync_max_ns)
             : env_.world().rng().between(options.latency_min_ns, options.latency_max_ns);
-  event_ = env_.schedule(delay_ns, SimEventKind::kWork, [this] {
+  event_ = env_.schedule(delay_ns, SimEventKind::kWork, [this, syncs] {
     if (generation_ != drive_.generation_) return;  // its process is dead
-    finish(run(queue_.front()));
+    const Status status = syncs ? run_sync() : run(queue_.front());
+    // Its write may still be torn by a crash until the sync has run.
+    if (status.ok() && !syncs && queue_.front().kind == Kind::kWriteAndSync) return run_later(true);
+    finish(status);
   });
 }
 
@@ -242,11 +266,14 @@ Status SimFile::run(const Pending& pending) {
     case Kind::kRead:
       return run_read(request);
     case Kind::kWrite:
+    case Kind::kWriteAndSync:
       return run_write(request, request.offset);
     case Kind::kAppend:
       return run_write(request, inode_->content().size());
     case Kind::kSync:
       return run_sync();
+    case Kind::kPreallocate:
+      return run_preallocate(request);
   }
   return {};
 }
@@ -279,6 +306,19 @@ Status SimFile::run_write(DiskRequest& request, std::uint64_t offset) {
   inode_->write(offset, request.content.first(size));
   request.transferred = size;
   return status;
+}
+
+Status SimFile::run_preallocate(const DiskRequest& request) {
+  if (!writable_) return Status(Code::kInvalid, path_ + ": opened for reading only");
+  RT_TRY(failed_);
+  RT_TRY(drive_.begin_call(SimDiskCall::kWrite, path_));
+  const std::uint64_t size = inode_->content().size();
+  if (request.offset <= size) return {};
+  if (request.offset - size > drive_.room()) {
+    return Status(Code::kNoSpace, path_ + ": " + std::string(text_of(Code::kNoSpace)));
+  }
+  inode_->extend(request.offset);
+  return {};
 }
 
 Status SimFile::run_sync() {
@@ -378,6 +418,29 @@ Status SimDisk::remove(const std::string& path) {
   RT_TRY(entries.status());
   if (!entries.value().empty()) return Status(Code::kBusy, path + ": directory not empty");
   drive().directories_.erase(name);
+  return {};
+}
+
+Status SimDisk::remove_tree(const std::string& path) {
+  const std::string name = normal(path);
+  RT_TRY(drive().begin_call(SimDiskCall::kName, name));
+  const std::string parent = directory_of(name);
+  const auto is_below = [&](const std::string& entry) {
+    return entry == name || entry.starts_with(name + "/");
+  };
+  // Gone or not with the tree: the directory that has to be synced is the one above.
+  for (SimDrive::NameChange& change : drive().changes_) {
+    if (is_below(change.directory)) change.directory = parent;
+  }
+  std::vector<std::string> gone;
+  for (const auto& [entry, inode] : drive().files_) {
+    if (is_below(entry)) gone.push_back(entry);
+  }
+  for (const std::string& entry : gone) {
+    drive().changes_.push_back({parent, entry, drive().files_[entry], "", nullptr});
+    drive().set_name(entry, nullptr);
+  }
+  std::erase_if(drive().directories_, [&](const auto& entry) { return is_below(entry.first); });
   return {};
 }
 

@@ -46,6 +46,8 @@ class SimInode {
   std::uint64_t sequence() const { return sequence_; }
   const std::vector<std::uint8_t>& content() const { return content_; }
   void write(std::uint64_t offset, std::span<const std::uint8_t> bytes);
+  // Makes it so long, with zeros; for a crash a write like others.
+  void extend(std::uint64_t size);
   // How many writes there have been: a sync covers those before it began.
   std::uint64_t write_count() const { return write_count_; }
   void synced_up_to(std::uint64_t write_count);
@@ -58,10 +60,12 @@ class SimInode {
     std::uint64_t number;
     std::uint64_t offset;
     std::vector<std::uint8_t> bytes;
+    bool extends = false;  // up to `offset`; no bytes
     bool lost = false;
   };
   static void apply(std::vector<std::uint8_t>& target, std::uint64_t offset,
                     std::span<const std::uint8_t> bytes);
+  static void apply(std::vector<std::uint8_t>& target, const Write& write);
   static void tear(std::vector<std::uint8_t>& target, const Write& write, SimRng& rng);
 
   const std::uint64_t sequence_;  // order of creation; decides the order of crash's dice
@@ -144,11 +148,13 @@ class SimFile final : public File {
   void read_at(DiskRequest& request) override { submit(Kind::kRead, request); }
   void write_at(DiskRequest& request) override { submit(Kind::kWrite, request); }
   void append(DiskRequest& request) override { submit(Kind::kAppend, request); }
+  void write_at_and_sync(DiskRequest& request) override { submit(Kind::kWriteAndSync, request); }
   void sync(DiskRequest& request) override { submit(Kind::kSync, request); }
+  void preallocate(DiskRequest& request) override { submit(Kind::kPreallocate, request); }
   std::uint64_t size() const override { return inode_->content().size(); }
 
  private:
-  enum class Kind : unsigned char { kRead, kWrite, kAppend, kSync };
+  enum class Kind : unsigned char { kRead, kWrite, kAppend, kWriteAndSync, kSync, kPreallocate };
   struct Pending {
     Kind kind;
     DiskRequest* request;
@@ -156,10 +162,14 @@ class SimFile final : public File {
 
   void submit(Kind kind, DiskRequest& request);
   void begin_next();
+  // After a while, unless the process is dead by then: runs the first request, or the sync of one
+  // that has written.
+  void run_later(bool syncs);
   Status run(const Pending& pending);
   Status run_read(DiskRequest& request);
   Status run_write(DiskRequest& request, std::uint64_t offset);
   Status run_sync();
+  Status run_preallocate(const DiskRequest& request);
   void finish(const Status& status);
 
   SimEnv& env_;
@@ -184,6 +194,7 @@ class SimDisk final : public Disk {
   Result<std::vector<std::string>> list(const std::string& path) override;
   Status rename(const std::string& from, const std::string& to) override;
   Status remove(const std::string& path) override;
+  Status remove_tree(const std::string& path) override;
   Status sync_directory(const std::string& path) override;
   Result<std::unique_ptr<FileLock>> lock(const std::string& path) override;
   Result<std::uint64_t> free_bytes(const std::string& path) override;

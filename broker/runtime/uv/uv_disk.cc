@@ -88,6 +88,13 @@ Status UvDisk::remove(const std::string& path) {
   return errno_status(errno, "cannot remove " + path);
 }
 
+Status UvDisk::remove_tree(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove_all(path, error);
+  if (error) return errno_status(error.value(), "cannot remove " + path);
+  return {};
+}
+
 Status UvDisk::sync_directory(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return errno_status(errno, "cannot sync directory " + path);

@@ -21,6 +21,7 @@ class UvDisk final : public Disk {
   Result<std::vector<std::string>> list(const std::string& path) override;
   Status rename(const std::string& from, const std::string& to) override;
   Status remove(const std::string& path) override;
+  Status remove_tree(const std::string& path) override;
   Status sync_directory(const std::string& path) override;
   Result<std::unique_ptr<FileLock>> lock(const std::string& path) override;
   Result<std::uint64_t> free_bytes(const std::string& path) override;

@@ -1,8 +1,10 @@
 #include "broker/runtime/uv/uv_file.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <memory>
 #include <utility>
 
@@ -10,6 +12,44 @@
 #include "broker/runtime/uv/uv_error.h"
 
 namespace ringtail::runtime {
+
+namespace {
+
+constexpr std::size_t kZerosSize = 256 * 1024;
+constexpr std::uint8_t kZeros[kZerosSize] = {};
+
+// Writes all of it, or as much as goes; an errno, 0: done.
+int write_all(int fd, std::span<const std::uint8_t> bytes, std::uint64_t offset,
+              std::uint64_t& written) {
+  while (written < bytes.size()) {
+    const ssize_t result = ::pwrite(fd, bytes.data() + written, bytes.size() - written,
+                                    static_cast<off_t>(offset + written));
+    if (result < 0 && errno == EINTR) continue;
+    if (result < 0) return errno;
+    if (result == 0) return EIO;
+    written += static_cast<std::uint64_t>(result);
+  }
+  return 0;
+}
+
+// Room first, so that a full disk is known before anything is written, and in one piece. Then zeros
+// over it: a block that was only allocated is marked so, and the first write to it changes the
+// file's metadata, which makes a file system with a journal commit that with nearly every sync.
+int write_zeros(int fd, std::uint64_t from, std::uint64_t to) {
+  int error = EINTR;
+  while (error == EINTR) {
+    error = ::posix_fallocate(fd, static_cast<off_t>(from), static_cast<off_t>(to - from));
+  }
+  while (error == 0 && from < to) {
+    const std::size_t size = std::min<std::uint64_t>(kZerosSize, to - from);
+    std::uint64_t written = 0;
+    error = write_all(fd, {kZeros, size}, from, written);
+    from += size;
+  }
+  return error;
+}
+
+}  // namespace
 
 UvFile::UvFile(UvLoop& loop, int fd, std::uint64_t size, std::string path)
     : loop_(loop), fd_(fd), size_(size), path_(std::move(path)) {}
@@ -23,7 +63,9 @@ UvFile::~UvFile() {
 void UvFile::read_at(DiskRequest& request) { enqueue(Kind::kRead, request); }
 void UvFile::write_at(DiskRequest& request) { enqueue(Kind::kWrite, request); }
 void UvFile::append(DiskRequest& request) { enqueue(Kind::kAppend, request); }
+void UvFile::write_at_and_sync(DiskRequest& request) { enqueue(Kind::kWriteAndSync, request); }
 void UvFile::sync(DiskRequest& request) { enqueue(Kind::kSync, request); }
+void UvFile::preallocate(DiskRequest& request) { enqueue(Kind::kPreallocate, request); }
 
 void UvFile::enqueue(Kind kind, DiskRequest& request) {
   request.transferred = 0;
@@ -33,6 +75,7 @@ void UvFile::enqueue(Kind kind, DiskRequest& request) {
   operation->kind = kind;
   operation->offset = request.offset;
   operation->call.data = operation.get();
+  operation->work.data = operation.get();
   waiting_.push_back(operation.release());
   start_waiting();
 }
@@ -43,6 +86,8 @@ bool UvFile::may_start(Kind kind) const {
       return !write_running_;
     case Kind::kWrite:
     case Kind::kAppend:
+    case Kind::kWriteAndSync:
+    case Kind::kPreallocate:
       return !write_running_ && !sync_running_ && reads_running_ == 0;
     case Kind::kSync:
       return !write_running_ && !sync_running_;
@@ -67,6 +112,8 @@ void UvFile::start(Operation* operation) {
       operation->offset = size_;
       [[fallthrough]];
     case Kind::kWrite:
+    case Kind::kWriteAndSync:
+    case Kind::kPreallocate:
       write_running_ = true;
       break;
     case Kind::kSync:
@@ -102,6 +149,9 @@ int UvFile::submit(Operation* operation) {
       return uv_fs_write(loop_.handle(), call, fd_, &buffer, 1, offset, on_call_done);
     case Kind::kSync:
       return uv_fs_fdatasync(loop_.handle(), call, fd_, on_call_done);
+    case Kind::kWriteAndSync:
+    case Kind::kPreallocate:
+      return submit_work(operation);
   }
   return UV_EINVAL;
 }
@@ -137,6 +187,52 @@ void UvFile::on_call_done(uv_fs_t* call) noexcept {
   }
 }
 
+int UvFile::submit_work(Operation* operation) {
+  return uv_queue_work(
+      loop_.handle(), &operation->work,
+      [](uv_work_t* work) {
+        auto& asked = *static_cast<Operation*>(work->data);
+        if (asked.kind == Kind::kWriteAndSync) {
+          write_and_sync(asked);
+        } else {
+          allocate(asked);
+        }
+      },
+      [](uv_work_t* work, int) { on_work_done(static_cast<Operation*>(work->data)); });
+}
+
+void UvFile::write_and_sync(Operation& operation) noexcept {
+  DiskRequest& request = *operation.request;
+  const int fd = operation.file->fd_;
+  operation.error = write_all(fd, request.content, operation.offset, request.transferred);
+  if (operation.error != 0) return;
+  int result = 0;
+  do {
+    result = ::fdatasync(fd);
+  } while (result != 0 && errno == EINTR);
+  if (result == 0) return;
+  operation.error = errno;
+  operation.sync_failed = true;
+}
+
+void UvFile::allocate(Operation& operation) noexcept {
+  const UvFile& file = *operation.file;
+  // size_ stands still: no other write of this file is under way.
+  if (operation.offset <= file.size_) return;
+  operation.error = write_zeros(file.fd_, file.size_, operation.offset);
+  // Gives back what a full disk had left; the failure to report is the first one.
+  if (operation.error != 0 && ::ftruncate(file.fd_, static_cast<off_t>(file.size_)) != 0) return;
+}
+
+void UvFile::on_work_done(Operation* operation) noexcept {
+  UvFile* file = operation->file;
+  if (operation->error == 0) return file->finish(operation, {});
+  const Kind failed = operation->sync_failed ? Kind::kSync : operation->kind;
+  Status status = errno_status(operation->error, file->describe(failed));
+  if (operation->sync_failed) file->poison_ = status;
+  file->finish(operation, std::move(status));
+}
+
 // From the loop. `done` comes last: it may destroy the file.
 void UvFile::finish(Operation* operation, Status status) {
   const std::unique_ptr<Operation> own(operation);
@@ -146,6 +242,8 @@ void UvFile::finish(Operation* operation, Status status) {
       break;
     case Kind::kWrite:
     case Kind::kAppend:
+    case Kind::kWriteAndSync:
+    case Kind::kPreallocate:
       write_running_ = false;
       if (status.ok()) {
         size_ = std::max(size_, operation->offset + operation->request->transferred);
@@ -165,9 +263,12 @@ std::string UvFile::describe(Kind kind) const {
       return "cannot read " + path_;
     case Kind::kWrite:
     case Kind::kAppend:
+    case Kind::kWriteAndSync:
       return "cannot write " + path_;
     case Kind::kSync:
       return "cannot sync " + path_;
+    case Kind::kPreallocate:
+      return "cannot make room for " + path_;
   }
   return path_;
 }

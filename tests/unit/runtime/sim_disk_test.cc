@@ -50,6 +50,17 @@ struct DiskTest {
     request.offset = offset;
     return wait(request, [&](DiskRequest& r) { file.write_at(r); });
   }
+  Status write_and_sync(File& file, std::uint64_t offset, std::string_view text) {
+    DiskRequest request;
+    request.content = as_bytes(text);
+    request.offset = offset;
+    return wait(request, [&](DiskRequest& r) { file.write_at_and_sync(r); });
+  }
+  Status preallocate(File& file, std::uint64_t size) {
+    DiskRequest request;
+    request.offset = size;
+    return wait(request, [&](DiskRequest& r) { file.preallocate(r); });
+  }
   Status sync(File& file) {
     DiskRequest request;
     return wait(request, [&](DiskRequest& r) { file.sync(r); });
@@ -323,4 +334,101 @@ TEST_CASE("a full drive takes what fits and says so") {
   CHECK(test.write(*file, 0, "over").ok());  // needs no room
   CHECK(test.env.disk().remove("/d/f").ok());
   CHECK(test.env.disk().free_bytes("/d").value() == 10);
+}
+
+TEST_CASE("a write with its sync: whole once it is done, anything before") {
+  std::set<std::string> seen;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    CAPTURE(seed);
+    DiskTest test(seed);
+    auto file = test.open("/d/f", OpenMode::kCreateNew);
+    REQUIRE(test.env.disk().sync_directory("/d").ok());
+    REQUIRE(test.write_and_sync(*file, 0, "first|").ok());
+    DiskRequest request;
+    request.content = as_bytes("second");
+    request.offset = 6;
+    request.done = [](const Status&) { FAIL("a dead process heard from its disk"); };
+    file->write_at_and_sync(request);
+    // Long enough for the write, too short for the sync.
+    test.world.run_for(test.host.drive().options().latency_max_ns);
+    CHECK(test.content("/d/f") == "first|second");
+    test.host.drive().crash();
+    const std::string left = test.content("/d/f");
+    REQUIRE(left.starts_with("first|"));
+    seen.insert(left);
+  }
+  CHECK(seen.contains("first|"));
+  CHECK(seen.contains("first|second"));
+  CHECK(seen.size() > 3);  // torn
+}
+
+TEST_CASE("a write with its sync: a failed write may be tried again, a failed sync may not") {
+  DiskTest test(8);
+  SimDrive& drive = test.host.drive();
+  auto file = test.open("/d/f", OpenMode::kCreateNew);
+  drive.fail_call(SimDiskCall::kWrite, 1, Code::kNoSpace);
+  CHECK(test.write_and_sync(*file, 0, "data").code() == Code::kNoSpace);
+  CHECK(drive.calls(SimDiskCall::kSync) == 0);
+  CHECK(test.write_and_sync(*file, 0, "data").ok());
+  CHECK(drive.calls(SimDiskCall::kSync) == 1);
+  drive.fail_call(SimDiskCall::kSync, 1, Code::kIo);
+  CHECK(test.write_and_sync(*file, 4, "more").code() == Code::kIo);
+  CHECK(test.write_and_sync(*file, 4, "more").code() == Code::kIo);
+  CHECK(test.preallocate(*file, 100).code() == Code::kIo);
+  CHECK(drive.calls(SimDiskCall::kWrite) == 3);
+}
+
+TEST_CASE("room made beforehand is zeros, and a full drive cannot take it away") {
+  DiskTest test(9);
+  test.host.drive().options().capacity_bytes = 10;
+  auto file = test.open("/d/f", OpenMode::kCreateNew);
+  auto other = test.open("/d/g", OpenMode::kCreateNew);
+  CHECK(test.append(*file, "ab").ok());
+  CHECK(test.preallocate(*file, 11).code() == Code::kNoSpace);
+  CHECK(test.content("/d/f") == "ab");
+  CHECK(test.preallocate(*file, 6).ok());
+  CHECK(test.preallocate(*file, 3).ok());  // it is longer already
+  CHECK(test.content("/d/f") == std::string("ab\0\0\0\0", 6));
+  CHECK(test.append(*other, "12345").code() == Code::kNoSpace);
+  CHECK(test.write_and_sync(*file, 2, "cdef").ok());
+  test.host.drive().options().crash_keeps = 0;
+  CHECK(test.env.disk().remove("/d/g").ok());
+  CHECK(test.env.disk().sync_directory("/d").ok());
+  CHECK(test.preallocate(*file, 10).ok());
+  file.reset();
+  other.reset();
+  test.host.drive().crash();
+  CHECK(test.content("/d/f").starts_with("abcdef"));
+  CHECK(test.content("/d/f").size() <= 10);
+}
+
+TEST_CASE("names: a tree goes with all in it, for good when the directory above is synced") {
+  std::set<std::string> seen;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    DiskTest test(seed);
+    Disk& disk = test.env.disk();
+    REQUIRE(disk.make_directory("/d/sub/below").ok());
+    test.open("/d/subtle", OpenMode::kCreateNew);
+    test.open("/d/sub/f", OpenMode::kCreateNew);
+    test.open("/d/sub/below/g", OpenMode::kCreateNew);
+    for (const char* name : {"/d", "/d/sub", "/d/sub/below"}) {
+      REQUIRE(disk.sync_directory(name).ok());
+    }
+    REQUIRE(disk.remove("/d/sub/f").ok());
+    REQUIRE(disk.remove_tree("/d/sub").ok());
+    REQUIRE(disk.remove_tree("/d/sub").ok());
+    CHECK(disk.list("/d").value() == std::vector<std::string>{"subtle"});
+    CHECK(disk.list("/d/sub").status().code() == Code::kNotFound);
+    if (seed % 2 == 0) REQUIRE(disk.sync_directory("/d").ok());
+    test.host.drive().crash();
+    const std::string left = test.content("/d/sub/f") + test.content("/d/sub/below/g");
+    if (seed % 2 == 0) {
+      CHECK(left == "(none)(none)");
+      CHECK(disk.list("/d").value() == std::vector<std::string>{"subtle"});
+    } else {
+      seen.insert(left);
+    }
+  }
+  CHECK(seen == std::set<std::string>{"(none)(none)", "(none)", ""});
 }

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <memory>
@@ -226,4 +227,109 @@ TEST_CASE("disk: names and directories") {
   CHECK_FALSE(disk.make_directory(directory + "/c/below").ok());
   CHECK(disk.free_bytes(directory).value() > 0);
   CHECK(disk.free_bytes(directory + "/a").status().code() == Code::kNotFound);
+}
+
+TEST_CASE("disk: a write with its sync, in its turn") {
+  UvFixture uv;
+  const Scratch scratch;
+  const auto file = open(uv, scratch.file("a"), OpenMode::kCreateNew);
+  std::vector<int> order;
+  Asked asked[4];
+  for (int i = 0; i < 4; ++i) {
+    asked[i].number = i;
+    asked[i].order = &order;
+  }
+  file->append(asked[0].write("hello wurld"));
+  file->write_at_and_sync(asked[1].write("o", 7));
+  file->read_at(asked[2].read(100));
+  file->append(asked[3].write("!"));
+  CHECK(order.empty());
+  uv.run_until([&] { return order.size() == 4; });
+  CHECK(order == std::vector<int>{0, 1, 2, 3});
+  for (const Asked& each : asked) CHECK_MESSAGE(each.status.ok(), each.status.text());
+  CHECK(asked[1].transferred == 1);
+  CHECK(asked[2].got() == "hello world");
+  CHECK(file->size() == 12);
+  constexpr std::size_t kLarge = 8 * 1024 * 1024;
+  Asked large;
+  Asked end;
+  file->write_at_and_sync(large.write(std::string(kLarge, 'w'), 12));
+  file->read_at(end.read(100, kLarge + 8));
+  wait(uv, end);
+  CHECK(large.transferred == kLarge);
+  CHECK(end.got() == "wwww");
+  CHECK(file->size() == kLarge + 12);
+}
+
+TEST_CASE("disk: a write with its sync: a failed write may be tried again, a failed sync may not") {
+  UvFixture uv;
+  const auto full = open(uv, "/dev/full", OpenMode::kReadWrite);
+  for (int i = 0; i < 2; ++i) {
+    Asked asked;
+    full->write_at_and_sync(asked.write("x"));
+    CHECK(asked.calls == 0);
+    wait(uv, asked);
+    CHECK(asked.status.code() == Code::kNoSpace);
+    CHECK(asked.status.text().find("cannot write /dev/full") == 0);
+    CHECK(full->size() == 0);
+  }
+  const auto null = open(uv, "/dev/null", OpenMode::kReadWrite);
+  Asked asked;
+  Asked queued;
+  null->write_at_and_sync(asked.write("x"));
+  null->append(queued.write("y"));
+  wait(uv, queued);
+  CHECK(asked.status.text().find("cannot sync /dev/null") == 0);
+  CHECK(asked.transferred == 1);
+  CHECK(queued.status.text() == asked.status.text());
+  CHECK(queued.transferred == 0);
+}
+
+TEST_CASE("disk: room made beforehand is zeros that are on the disk") {
+  UvFixture uv;
+  const Scratch scratch;
+  const auto file = open(uv, scratch.file("a"), OpenMode::kCreateNew);
+  constexpr std::size_t kSize = 1024 * 1024 + 3;
+  Asked write;
+  Asked room;
+  Asked less;
+  Asked read;
+  file->append(write.write("abc"));
+  room.offset = kSize;
+  file->preallocate(room);
+  less.offset = 10;
+  file->preallocate(less);
+  file->read_at(read.read(kSize + 1));
+  wait(uv, read);
+  CHECK(room.status.ok());
+  CHECK(less.status.ok());
+  CHECK(file->size() == kSize);
+  CHECK(read.got() == "abc" + std::string(kSize - 3, '\0'));
+  struct stat facts {};
+  REQUIRE(::stat(scratch.file("a").c_str(), &facts) == 0);
+  CHECK(facts.st_blocks * 512 >= static_cast<long>(kSize));
+}
+
+TEST_CASE("disk: room that cannot be made is refused, and nothing changes") {
+  UvFixture uv;
+  const auto file = open(uv, "/dev/full", OpenMode::kReadWrite);
+  Asked room;
+  room.offset = 100;
+  file->preallocate(room);
+  wait(uv, room);
+  CHECK_FALSE(room.status.ok());
+  CHECK(room.status.text().find("cannot make room for /dev/full") == 0);
+  CHECK(file->size() == 0);
+}
+
+TEST_CASE("disk: a tree is removed with all in it") {
+  UvFixture uv;
+  const Scratch scratch;
+  Disk& disk = uv.env().disk();
+  CHECK(disk.make_directory(scratch.file("x/y")).ok());
+  open(uv, scratch.file("x/a"), OpenMode::kCreateNew);
+  open(uv, scratch.file("x/y/b"), OpenMode::kCreateNew);
+  CHECK(disk.remove_tree(scratch.file("x")).ok());
+  CHECK(disk.list(scratch.path).value().empty());
+  CHECK(disk.remove_tree(scratch.file("x")).ok());
 }
