@@ -13,7 +13,8 @@
 //
 // A commit holds all or nothing: its crc is that of salt, size and what follows. The last commit of
 // a file may be torn. What a later commit says of a segment, or the state, replaces what an earlier
-// one said.
+// one said. `gap` counts the numbers that are not removed before a range of removed ones, from
+// `first` or the range before it on; `more` how many numbers the range has behind its first.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +64,8 @@ struct IndexHeader {
 };
 
 void put_index_header(ByteBuffer& out, const IndexHeader& header);
-// What changed; `state.segments` is not looked at.
+// What changed; `state.segments` is not looked at. Of what is removed only that between a segment's
+// `first` and `last` is written.
 void put_index_commit(ByteBuffer& out, std::uint64_t salt,
                       std::span<const SegmentState* const> changed,
                       std::span<const std::uint64_t> gone, const IndexState& state);

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "broker/runtime/ids.h"
 #include "broker/runtime/status.h"
@@ -49,14 +50,17 @@ class SegmentWalk {
 
   enum class Next : std::uint8_t {
     kRecord,   // position() is the next record's
-    kPartial,  // the part ends inside a record, or here; needs() more bytes from offset() on
-    kDamaged,  // status() says where and why; skip() goes behind it, if its size can be believed
+    kPartial,  // the part ends inside a record, or here: it takes needs() bytes from offset() on
+    kDamaged,  // status() says where and why; next() says the same again until skip()
   };
   // Reads the head of the next record and checks its sum.
   Next next();
+  // After kDamaged: goes behind that record. False: its size cannot be believed, since no whole
+  // record and not the part's end is where it says.
+  bool skip();
   // Where the record that next() spoke of begins in the file; after the last, where more would.
   std::uint64_t offset() const;
-  std::uint64_t needs() const { return needs_; }
+  std::uint64_t needs() const { return needs_; }  // after kPartial
   Position position() const { return position_; }
   std::uint64_t record_size() const { return record_size_; }  // with its header
   // Makes the record's message. Its failure is kCorrupt.
@@ -64,12 +68,15 @@ class SegmentWalk {
   runtime::Status status() const { return status_; }
 
  private:
+  Next damage(std::string_view rule);
+
   const SegmentHeader header_;
   const std::span<const std::uint8_t> part_;
   const std::uint64_t part_offset_;
   const std::string name_;
   std::size_t at_ = 0;   // of the current record in part_
   std::size_t end_ = 0;  // behind it
+  bool damaged_ = false;
   std::uint64_t needs_ = 0;
   Position position_ = 0;
   std::uint64_t record_size_ = 0;
