@@ -93,6 +93,25 @@ TEST_CASE("limits of the running node") {
   CHECK(run(api, {"set_vm_memory_high_watermark", "mem_relative", "1"}).code == kExitUsage);
 }
 
+TEST_CASE("the directory of a queue, and the queue of a directory") {
+  FakeApi api;
+  const Ran ran = run(api, {"queue_directory", "-p", "myvhost_rhu", "archive"});
+  CHECK(ran.code == kExitOk);
+  CHECK(ran.out == "EUVCFMQ3KCK9L8KMFN5Q0WBQR\n");
+  CHECK(run(api, {"queue_directory"}).code == kExitUsage);
+  CHECK(run(api, {"queue_directory", "q", "--find", "X"}).code == kExitUsage);
+  CHECK(run(api, {"queue_directory", std::string(256, 'q').c_str()}).code == kExitData);
+  CHECK(api.requests.empty());
+
+  api.answer("GET queues?columns=vhost,name",
+             R"([{"vhost":"/","name":"archive"},{"vhost":"myvhost_rhu","name":"archive"}])");
+  CHECK(run(api, {"-q", "queue_directory", "--find", "EUVCFMQ3KCK9L8KMFN5Q0WBQR"}).out ==
+        "vhost\tname\nmyvhost_rhu\tarchive\n");
+  const Ran none = run(api, {"queue_directory", "--find", "EUVCFMQ3KCK9L8KMFN5Q0WBQ"});
+  CHECK(none.code == kExitData);
+  CHECK(none.err == "Error:\nno queue here has the directory EUVCFMQ3KCK9L8KMFN5Q0WBQ\n");
+}
+
 TEST_CASE("lists of queues") {
   FakeApi api;
   api.answer("GET vhosts/a%2Fb", "{}");
