@@ -300,6 +300,7 @@ void add_routes(Router& router) {
   add_overview_routes(router);
   add_node_limit_routes(router);
   add_health_routes(router);
+  add_certificate_routes(router);
   add_user_routes(router);
   add_permission_routes(router);
   add_vhost_routes(router);
