@@ -7,6 +7,7 @@
 #include "broker/channel.h"
 #include "broker/connection.h"
 #include "broker/direct_reply.h"
+#include "broker/memory_monitor.h"
 #include "broker/runtime/allocator.h"
 #include "broker/runtime/log.h"
 
@@ -61,6 +62,7 @@ BrokerShard::BrokerShard(runtime::Shard& shard, const runtime::Config& config, s
       recovery_(shard, shards, metadata_.store(), queues_, stores_),
       queue_calls_(shard),
       chance_(shard.env().rng().next()),
+      memory_limit_(config.memory_high_watermark),
       tls_handshakes_(shard.env(), config.tls.handshake_timeout_ms, runtime::kTlsHandshakesMax),
       shards_(shards) {
   shard_.add(kBrokerShardActor, *this);
@@ -187,7 +189,12 @@ void BrokerShard::receive(runtime::LetterPtr letter) noexcept {
       break;
     case kMemoryAlarm:
       memory_alarm_ = runtime::letter_cast<MemoryAlarm>(*letter).on;
-      for (auto& [id, connection] : connections_) connection->memory_alarm_changed();
+      memory_limit_ = runtime::letter_cast<MemoryAlarm>(*letter).limit;
+      alarm_changed();
+      break;
+    case kDiskAlarm:
+      disk_alarm_ = runtime::letter_cast<DiskAlarm>(*letter).on;
+      alarm_changed();
       break;
     case kDirectReply:
       pass_reply(std::move(letter));
@@ -196,7 +203,7 @@ void BrokerShard::receive(runtime::LetterPtr letter) noexcept {
       answer_probe(*letter);
       break;
     case kCheckMemory:
-      if (check_memory_) check_memory_(letter->from.shard);
+      if (memory_monitor_ != nullptr) memory_monitor_->raised_by(letter->from.shard);
       break;
     case kTrimMemory:
       runtime::release_free_memory();
@@ -216,6 +223,15 @@ void BrokerShard::receive(runtime::LetterPtr letter) noexcept {
     default:
       RT_CHECK(false, "a letter that a BrokerShard does not know");
   }
+}
+
+void BrokerShard::alarm_changed() {
+  for (auto& [id, connection] : connections_) connection->alarm_changed();
+}
+
+std::string_view BrokerShard::alarm_reason() const {
+  if (memory_alarm_ && disk_alarm_) return "low on memory & disk";
+  return disk_alarm_ ? "low on disk" : "low on memory";
 }
 
 void BrokerShard::raise_memory_alarm() {

@@ -30,11 +30,14 @@
 namespace ringtail::broker {
 
 class Connection;
+class DiskMonitor;
+class MemoryMonitor;
 
 enum BrokerLetterKind : runtime::LetterKind {
   kAdopt = runtime::kBrokerLetters,  // listener -> shard: a connection to own
   kConnectionEnded,                  // shard -> listener: one connection less
   kMemoryAlarm,                      // memory monitor -> shard
+  kDiskAlarm,                        // disk monitor -> shard
   kCheckMemory,                      // shard -> memory monitor: it looks full from here
   kTrimMemory,                       // memory monitor -> shard
   kShutDown,                         // node -> shard: close every connection
@@ -60,6 +63,11 @@ struct ConnectionEnded : runtime::Letter {
 };
 struct MemoryAlarm : runtime::Letter {
   MemoryAlarm() : Letter(kMemoryAlarm) {}
+  bool on = false;
+  std::uint64_t limit = 0;
+};
+struct DiskAlarm : runtime::Letter {
+  DiskAlarm() : Letter(kDiskAlarm) {}
   bool on = false;
 };
 struct CheckMemory : runtime::Letter {
@@ -100,16 +108,24 @@ class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
   // Before input is taken: above the watermark this shard has the alarm at once, whatever the
   // monitor's next look will find; a fast publisher brings a lot between two looks.
   void look_at_memory() {
-    const auto limit = static_cast<std::int64_t>(config_.memory_high_watermark);
+    const auto limit = static_cast<std::int64_t>(memory_limit_);
     const std::int64_t used = runtime::MemoryGauge::total();
-    stores_.set_memory_is_short(used > limit / 2);
+    stores_.set_memory_is_short(static_cast<double>(used) >
+                                config_.paging_ratio * static_cast<double>(limit));
     if (!memory_alarm_ && used > limit) raise_memory_alarm();
   }
-  // For shard 0: a shard has raised the alarm by itself.
-  void set_check_memory(std::function<void(runtime::ShardId)> check) {
-    check_memory_ = std::move(check);
-  }
+  // The high watermark in force, in bytes.
+  std::uint64_t memory_limit() const { return memory_limit_; }
   bool memory_alarm() const { return memory_alarm_; }
+  bool disk_alarm() const { return disk_alarm_; }
+  // Publishers are to be blocked, and why as RabbitMQ says it: "low on memory & disk".
+  bool alarm() const { return memory_alarm_ || disk_alarm_; }
+  std::string_view alarm_reason() const;
+  // On shard 0, from the boot to the end: the monitors; null otherwise.
+  void set_memory_monitor(MemoryMonitor* monitor) { memory_monitor_ = monitor; }
+  MemoryMonitor* memory_monitor() { return memory_monitor_; }
+  void set_disk_monitor(DiskMonitor* monitor) { disk_monitor_ = monitor; }
+  DiskMonitor* disk_monitor() { return disk_monitor_; }
   bool shutting_down() const { return shutting_down_; }
 
   // A change of the metadata on behalf of nobody's channel; `done` runs when every shard has it.
@@ -167,6 +183,7 @@ class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
   void report_channels();
   Connection* exclusive_owner(const cluster::metadata::QueueRecord& record);
   void raise_memory_alarm();
+  void alarm_changed();
   void pass_reply(runtime::LetterPtr letter);
   void answer_probe(const runtime::Letter& letter);
   void adopt(Adopt& letter);
@@ -204,7 +221,11 @@ class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
   queue::Recovery recovery_;
   QueueCalls queue_calls_;
   std::uint64_t chance_;
+  std::uint64_t memory_limit_;
   bool memory_alarm_ = false;
+  bool disk_alarm_ = false;
+  MemoryMonitor* memory_monitor_ = nullptr;
+  DiskMonitor* disk_monitor_ = nullptr;
   bool shutting_down_ = false;
   std::uint64_t next_connection_ = 1;
   std::uint64_t next_request_ = 1;
@@ -221,7 +242,6 @@ class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
   std::uint16_t shards_shut_down_ = 0;
   const std::uint16_t shards_;
   std::function<void(runtime::ShardId)> count_ended_;
-  std::function<void(runtime::ShardId)> check_memory_;
 };
 
 }  // namespace ringtail::broker

@@ -36,7 +36,7 @@ void Channel::handle_publish(const amqp::BasicPublish& method) {
     fail(amqp::not_implemented("immediate=true"));
     return;
   }
-  if (broker_shard_.memory_alarm()) connection_.publish_under_alarm();
+  if (broker_shard_.alarm()) connection_.publish_under_alarm();
   incoming_.mandatory = method.mandatory;
   incoming_.route_size = static_cast<std::uint16_t>(method.route.size());
   incoming_.exchange_size = static_cast<std::uint16_t>(method.exchange.size());
@@ -166,7 +166,7 @@ void Channel::handle_body(const amqp::Frame& frame) {
   incoming_.message->append_body(frame.payload);
   if (incoming_.message->body_complete()) {
     publish_complete();
-  } else if (broker_shard_.memory_alarm()) {
+  } else if (broker_shard_.alarm()) {
     connection_.publish_under_alarm();
   }
 }

@@ -308,14 +308,14 @@ void Connection::publish_under_alarm() {
   if (blocked_by_alarm_) return;
   blocked_by_alarm_ = true;
   if (client_.connection_blocked && !told_blocked_) {
-    send(0, amqp::ConnectionBlocked{.reason = "low on memory"});
+    send(0, amqp::ConnectionBlocked{.reason = broker_shard_.alarm_reason()});
     told_blocked_ = true;
   }
   update_reading();
 }
 
-void Connection::memory_alarm_changed() {
-  if (broker_shard_.memory_alarm() || !blocked_by_alarm_) return;
+void Connection::alarm_changed() {
+  if (broker_shard_.alarm() || !blocked_by_alarm_) return;
   blocked_by_alarm_ = false;
   if (told_blocked_ && state_ == ConnectionState::kOpen) {
     send(0, amqp::ConnectionUnblocked{});

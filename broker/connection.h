@@ -44,8 +44,8 @@ class Connection final : public runtime::StreamEvents, public runtime::Actor {
   // connection.close 320 with this text on behalf of an operator (or what he removed); other
   // connections go on. Before the handshake has got that far: an end without words.
   void close_forced(const std::string& text);
-  // The memory alarm went on or off.
-  void memory_alarm_changed();
+  // The memory or the disk alarm went on or off.
+  void alarm_changed();
 
   // --- for listings ---
   ConnectionInfo info() const;

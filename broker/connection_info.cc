@@ -34,7 +34,7 @@ const char* Connection::state_name() const {
       return "opening";
     case ConnectionState::kOpen:
       if (blocked_by_alarm_) return "blocked";
-      if (broker_shard_.memory_alarm()) return "blocking";
+      if (broker_shard_.alarm()) return "blocking";
       return full_links_ > 0 ? "flow" : "running";
     case ConnectionState::kClosing:
     case ConnectionState::kDraining:

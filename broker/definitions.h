@@ -9,6 +9,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,12 +57,34 @@ struct ExportNames {
   std::string product_version;
 };
 
+// What there is to export: records, which never change, so that they are gathered on the shards in
+// portions and made into text elsewhere.
+struct Definitions {
+  template <typename Record>
+  using List = std::vector<std::shared_ptr<const Record>>;
+  using QueuePtr = std::shared_ptr<const cluster::metadata::QueueRecord>;
+
+  // All but queues and bindings, of which there may be many; on the view's shard. `vhost` not
+  // empty: of that one, which exists, without users, permissions and global parameters.
+  void read_heads(const cluster::metadata::View& view, const std::string& vhost);
+  // Exclusive ones are left out.
+  void add_queue(QueuePtr record);
+
+  List<cluster::metadata::UserRecord> users;
+  List<cluster::metadata::VhostRecord> vhosts;
+  List<cluster::metadata::PermissionRecord> permissions;
+  List<cluster::metadata::TopicPermissionRecord> topic_permissions;
+  List<cluster::metadata::ParameterRecord> parameters;
+  List<cluster::metadata::PolicyRecord> policies;
+  List<cluster::metadata::ExchangeRecord> exchanges;
+  List<cluster::metadata::QueueRecord> queues;
+  std::vector<cluster::metadata::BindingRecord> bindings;
+};
+
 // As RabbitMQ 3.10.8 exports: without exclusive queues, the default exchange, amq.* exchanges and
 // bindings that are implied.
-OrderedJson export_definitions(const cluster::metadata::View& view, const ExportNames& names);
-// Of one vhost, which exists: without users, vhosts, permissions and global parameters; exchanges,
-// queues and bindings do not name the vhost.
-OrderedJson export_definitions_of(const cluster::metadata::View& view, const std::string& vhost,
-                                  const ExportNames& names);
+OrderedJson export_definitions(const Definitions& definitions, const ExportNames& names);
+// Of one vhost: exchanges, queues and bindings do not name it.
+OrderedJson export_definitions_of_vhost(const Definitions& definitions, const ExportNames& names);
 
 }  // namespace ringtail::broker

@@ -12,35 +12,46 @@ namespace ringtail::broker {
 MemoryMonitor::MemoryMonitor(BrokerShard& broker_shard, std::uint16_t shards)
     : broker_shard_(broker_shard),
       shards_(shards),
+      limit_(broker_shard.config().memory_high_watermark),
       timer_(broker_shard.shard().env().timers().make([this] { check(); })) {
   timer_->start(runtime::kMemoryCheckMs, runtime::kMemoryCheckMs);
-  broker_shard_.set_check_memory([this](runtime::ShardId shard) {
-    check();
-    if (alarm_) return;  // told with all the others
-    // It has fallen again meanwhile.
-    runtime::Shard& here = broker_shard_.shard();
-    here.post(BrokerShard::address_of(here.node(), here.id()),
-              BrokerShard::address_of(here.node(), shard), std::make_unique<MemoryAlarm>());
-  });
+  broker_shard_.set_memory_monitor(this);
 }
 
-MemoryMonitor::~MemoryMonitor() { broker_shard_.set_check_memory(nullptr); }
+MemoryMonitor::~MemoryMonitor() { broker_shard_.set_memory_monitor(nullptr); }
+
+void MemoryMonitor::raised_by(runtime::ShardId shard) {
+  check();
+  if (alarm_) return;  // told with all the others
+  // It has fallen again meanwhile.
+  auto letter = std::make_unique<MemoryAlarm>();
+  letter->limit = limit_;
+  runtime::Shard& here = broker_shard_.shard();
+  here.post(BrokerShard::address_of(here.node(), here.id()),
+            BrokerShard::address_of(here.node(), shard), std::move(letter));
+}
+
+void MemoryMonitor::set_limit(std::uint64_t limit) {
+  limit_ = limit;
+  runtime::log(runtime::LogLevel::kInfo, "memory", "the high watermark is {} bytes now", limit);
+  check();
+  tell_shards(alarm_);
+}
 
 void MemoryMonitor::check() {
-  const std::uint64_t limit = broker_shard_.config().memory_high_watermark;
   const std::int64_t total = runtime::MemoryGauge::total();
   const std::uint64_t used = total > 0 ? static_cast<std::uint64_t>(total) : 0;
   // The alarm ends a little below where it began, so that it does not flutter.
-  const bool alarm = used > (alarm_ ? limit - limit / 20 : limit);
+  const bool alarm = used > (alarm_ ? limit_ - limit_ / 20 : limit_);
   trim(used);
   if (alarm == alarm_) return;
   alarm_ = alarm;
   if (alarm) {
     runtime::log(runtime::LogLevel::kWarning, "memory",
-                 "high watermark: {} bytes used, {} allowed; publishers are blocked", used, limit);
+                 "high watermark: {} bytes used, {} allowed; publishers are blocked", used, limit_);
   } else {
     runtime::log(runtime::LogLevel::kInfo, "memory",
-                 "{} bytes used, below the high watermark of {}; publishers go on", used, limit);
+                 "{} bytes used, below the high watermark of {}; publishers go on", used, limit_);
   }
   tell_shards(alarm);
 }
@@ -80,9 +91,10 @@ void MemoryMonitor::trim_next() {
 }
 
 void MemoryMonitor::tell_shards(bool alarm) {
-  post_to_all([alarm] {
+  post_to_all([this, alarm] {
     auto letter = std::make_unique<MemoryAlarm>();
     letter->on = alarm;
+    letter->limit = limit_;
     return letter;
   });
 }

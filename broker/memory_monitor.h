@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "broker/runtime/letter.h"
 #include "broker/runtime/timer.h"
 
 namespace ringtail::broker {
@@ -19,10 +20,15 @@ class MemoryMonitor {
 
   // Compares once; the timer does it every kMemoryCheckMs.
   void check();
+  // A shard has raised the alarm by itself.
+  void raised_by(runtime::ShardId shard);
+  // In the place of the configured watermark, in bytes, until the node stops. Looks at once.
+  void set_limit(std::uint64_t limit);
 
  private:
   BrokerShard& broker_shard_;
   const std::uint16_t shards_;
+  std::uint64_t limit_;
   void tell_shards(bool alarm);
   template <typename MakeLetter>
   void post_to_all(MakeLetter make_letter);

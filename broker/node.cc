@@ -45,6 +45,7 @@ Node::Node(runtime::Config config)
         [this, &mine, first](Shard&) {
           if (first) {
             listener_.reset();
+            disk_monitor_.reset();
             memory_monitor_.reset();
             boot_.reset();
           }
@@ -71,6 +72,7 @@ Status Node::start() {
   shards_[0].call_and_wait([this, &status](Shard&) {
     listener_ = std::make_unique<Listener>(*per_shard_[0].broker_shard, shard_count_);
     memory_monitor_ = std::make_unique<MemoryMonitor>(*per_shard_[0].broker_shard, shard_count_);
+    disk_monitor_ = std::make_unique<DiskMonitor>(*per_shard_[0].broker_shard, shard_count_);
     status = listener_->open();
   });
   if (status.ok() && config_.management_enabled) status = start_http();

@@ -7,6 +7,7 @@
 
 #include "broker/boot.h"
 #include "broker/broker_shard.h"
+#include "broker/disk_monitor.h"
 #include "broker/http/server.h"
 #include "broker/http/shard_gateway.h"
 #include "broker/listener.h"
@@ -53,6 +54,7 @@ class Node {
   std::unique_ptr<Boot> boot_;
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<MemoryMonitor> memory_monitor_;
+  std::unique_ptr<DiskMonitor> disk_monitor_;
   // Used on the main thread, and by the server's own.
   http::ShardGateway gateway_;
   std::unique_ptr<http::HttpServer> http_server_;

@@ -1,6 +1,8 @@
 #include "broker/queue_calls.h"
 
+#include <array>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 namespace ringtail::broker {
@@ -14,7 +16,9 @@ void QueueCalls::ask(const cluster::metadata::QueueRecord& queue, const QueueQue
   const queue::RequestId request = next_request_++;
   waiting_[request] = std::move(done);
   const runtime::Address to{shard_.node(), queue.shard, runtime::ActorId{queue.qid.value}};
-  if (question.what == QueueQuestion::What::kPurge) {
+  if (question.what == QueueQuestion::What::kTry) {
+    try_queue(queue, request);
+  } else if (question.what == QueueQuestion::What::kPurge) {
     auto letter = std::make_unique<queue::Purge>(queue.qid);
     letter->request = request;
     shard_.post(address_, to, std::move(letter));
@@ -27,6 +31,26 @@ void QueueCalls::ask(const cluster::metadata::QueueRecord& queue, const QueueQue
   }
 }
 
+// The get is behind the publish, so it finds the message whatever else the queue holds; the
+// answer to the publish says no more and is dropped.
+void QueueCalls::try_queue(const cluster::metadata::QueueRecord& queue, queue::RequestId request) {
+  const runtime::Address to{shard_.node(), queue.shard, runtime::ActorId{queue.qid.value}};
+  std::vector<std::uint8_t> route{0, static_cast<std::uint8_t>(queue.name.size())};
+  route.insert(route.end(), queue.name.begin(), queue.name.end());
+  constexpr std::array<std::uint8_t, 2> kNoProperties = {0, 0};
+  constexpr std::string_view kBody = "test_message";
+  queue::MessageRef message(queue::Message::create(route, kNoProperties, kBody.size(), {}));
+  message->append_body(runtime::as_bytes(kBody));
+  auto publish = std::make_unique<queue::Publish>(queue.qid);
+  publish->first_number = ++published_[queue.qid];
+  publish->messages.push_back(std::move(message));
+  shard_.post(address_, to, std::move(publish));
+  auto get = std::make_unique<queue::Get>(queue.qid);
+  get->request = request;
+  get->no_ack = true;
+  shard_.post(address_, to, std::move(get));
+}
+
 void QueueCalls::receive(runtime::LetterPtr letter) noexcept {
   if (letter->kind == queue::kPurged) {
     const auto& purged = runtime::letter_cast<queue::Purged>(*letter);
@@ -34,6 +58,10 @@ void QueueCalls::receive(runtime::LetterPtr letter) noexcept {
   } else if (letter->kind == queue::kDeleteResult) {
     const auto& result = runtime::letter_cast<queue::DeleteResult>(*letter);
     answered(result.request, {result.answer, result.messages});
+  } else if (letter->kind == queue::kGetResult) {
+    const auto& got = runtime::letter_cast<queue::GetResult>(*letter);
+    if (got.answer == queue::Answer::kNotFound) published_.erase(got.qid);
+    answered(got.request, {got.answer, got.message ? 1U : 0U});
   }
 }
 

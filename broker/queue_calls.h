@@ -1,4 +1,4 @@
-// Questions to queues on behalf of nobody's channel: purge and delete over HTTP.
+// Questions to queues on behalf of nobody's channel: purge, delete and try over HTTP.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,15 @@
 namespace ringtail::broker {
 
 struct QueueQuestion {
-  enum class What : std::uint8_t { kPurge, kDelete } what = What::kPurge;
+  // kTry: publishes a message to the queue and gets one from it.
+  enum class What : std::uint8_t { kPurge, kDelete, kTry } what = What::kPurge;
   bool if_unused = false;  // of kDelete
   bool if_empty = false;
 };
 
 struct QueueAnswer {
   queue::Answer answer = queue::Answer::kNotFound;
-  std::uint64_t messages = 0;
+  std::uint64_t messages = 0;  // purged, deleted with the queue, or got from it
 };
 
 // Owned by the BrokerShard, on its shard; an actor, which queues of any shard answer.
@@ -37,12 +38,15 @@ class QueueCalls final : public runtime::Actor {
   void receive(runtime::LetterPtr letter) noexcept override;
 
  private:
+  void try_queue(const cluster::metadata::QueueRecord& queue, queue::RequestId request);
   void answered(queue::RequestId request, const QueueAnswer& answer);
 
   runtime::Shard& shard_;
   const runtime::Address address_;
   queue::RequestId next_request_ = 1;
   std::unordered_map<queue::RequestId, Done> waiting_;
+  // What a queue has been sent by kTry, for its next number; as long as the queue answers.
+  std::unordered_map<runtime::Qid, std::uint64_t> published_;
 };
 
 }  // namespace ringtail::broker

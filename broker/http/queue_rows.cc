@@ -65,6 +65,17 @@ std::vector<QueueRow> queue_rows(Call& call, std::string_view vhost) {
   return rows;
 }
 
+std::vector<std::shared_ptr<const QueueRecord>> queue_records(Call& call, std::string_view vhost) {
+  std::vector<std::shared_ptr<const QueueRecord>> records;
+  for_each_process(call, [&](queue::QueueProcess& queue) {
+    if (vhost.empty() || queue.record().vhost == vhost) records.push_back(queue.shared_record());
+  });
+  std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) {
+    return std::tie(a->vhost, a->qid.value) < std::tie(b->vhost, b->qid.value);
+  });
+  return records;
+}
+
 void QueueTotals::add(const QueueStats& stats) {
   ++queues;
   ready += stats.messages_ready;

@@ -24,6 +24,9 @@ void for_each_queue(Call& call, const std::function<void(const cluster::metadata
 
 // Those that the user may see, of one vhost (empty: of all), by vhost and name.
 std::vector<QueueRow> queue_rows(Call& call, std::string_view vhost);
+// Whoever asks; of one vhost (empty: of all), by vhost and age.
+std::vector<std::shared_ptr<const cluster::metadata::QueueRecord>> queue_records(
+    Call& call, std::string_view vhost);
 // The names of the vhosts that the user may see.
 std::vector<std::string> visible_vhosts(Call& call);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "broker/passwords.h"
+#include "broker/runtime/limits.h"
 #include "broker/runtime/log.h"
 
 namespace ringtail::broker::http {
@@ -29,6 +30,21 @@ Response unavailable(const runtime::Status& status) {
   Response response = failure(503, "service_unavailable", status.text());
   response.headers.emplace_back("Retry-After", "1");
   return response;
+}
+
+// What a PUT makes gets a name that AMQP can say, and every list can show.
+std::optional<Response> refuse_long_names(const std::vector<std::string>& parts) {
+  constexpr std::size_t kShown = 32;
+  for (const std::string& name : parts) {
+    if (name.size() <= runtime::kShortStringMax) continue;
+    // Not in the middle of a character.
+    std::size_t shown = kShown;
+    while (shown > 0 && (static_cast<unsigned char>(name[shown]) & 0xC0) == 0x80) --shown;
+    return bad_request("the name '" + name.substr(0, shown) + "...' has " +
+                       std::to_string(name.size()) + " bytes, it may have up to " +
+                       std::to_string(runtime::kShortStringMax));
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -157,6 +173,7 @@ Router::Begun Router::begin(const Request& request, std::uint64_t now_ms) {
   if (begun.refused) return begun;
   call.set_user(begun.user);
   begun.refused = refuse(found->route, call);
+  if (!begun.refused && request.method == "PUT") begun.refused = refuse_long_names(begun.parts);
   return begun;
 }
 

@@ -9,7 +9,9 @@ class Call;
 class Router;
 
 void add_overview_routes(Router& router);
+void add_node_limit_routes(Router& router);
 void add_health_routes(Router& router);
+void add_certificate_routes(Router& router);
 void add_user_routes(Router& router);
 void add_permission_routes(Router& router);
 void add_vhost_routes(Router& router);

@@ -2,8 +2,10 @@
 #include <algorithm>
 
 #include "broker/definitions.h"
+#include "broker/http/limits.h"
 #include "broker/http/listing.h"
 #include "broker/http/login.h"
+#include "broker/http/queue_rows.h"
 #include "broker/http/router.h"
 #include "broker/http/routes.h"
 #include "broker/http/versions.h"
@@ -12,6 +14,7 @@
 
 namespace ringtail::broker::http {
 
+using cluster::metadata::QueueRecord;
 using cluster::metadata::View;
 
 namespace {
@@ -33,20 +36,47 @@ Response exported(Call& call, const OrderedJson& json) {
   return response;
 }
 
+// Of the exchanges that have been read; several small ones in one portion.
+void read_bindings(Call& call, Definitions& definitions) {
+  const auto& exchanges = definitions.exchanges;
+  std::size_t at = 0;
+  std::size_t skip = 0;
+  while (at < exchanges.size()) {
+    const bool read = call.read([&](const View& view) {
+      for (std::size_t left = kPortion; left > 0 && at < exchanges.size();) {
+        const std::size_t visited =
+            view.visit_bindings_from(exchanges[at]->vhost, exchanges[at]->name, skip, left,
+                                     [&](const auto& it) { definitions.bindings.push_back(it); });
+        const bool whole = visited < left;
+        at += whole ? 1 : 0;
+        skip = whole ? 0 : skip + visited;
+        left -= std::max<std::size_t>(visited, 1);
+      }
+    });
+    if (!read) return;
+  }
+}
+
+// Read in portions; what changes meanwhile may be in it or not. `vhost` empty: of all.
+Definitions read_definitions(Call& call, const std::string& vhost) {
+  Definitions definitions;
+  call.read([&](const View& view) { definitions.read_heads(view, vhost); });
+  std::vector<std::shared_ptr<const QueueRecord>> queues = queue_records(call, vhost);
+  for (auto& record : queues) definitions.add_queue(std::move(record));
+  read_bindings(call, definitions);
+  return definitions;
+}
+
 Response export_all(Call& call) {
-  OrderedJson json;
-  call.read([&](const View& view) { json = export_definitions(view, names_of(call)); });
-  return exported(call, json);
+  return exported(call, export_definitions(read_definitions(call, ""), names_of(call)));
 }
 
 Response export_vhost(Call& call) {
   bool exists = false;
-  OrderedJson json;
-  call.read([&](const View& view) {
-    exists = view.has_vhost(call.part(0));
-    if (exists) json = export_definitions_of(view, call.part(0), names_of(call));
-  });
-  return exists ? exported(call, json) : not_found();
+  call.read([&](const View& view) { exists = view.has_vhost(call.part(0)); });
+  if (!exists) return not_found();
+  const Definitions definitions = read_definitions(call, call.part(0));
+  return exported(call, export_definitions_of_vhost(definitions, names_of(call)));
 }
 
 // One object that cannot be honoured does not stop the others: it is named in the log and in a

@@ -83,9 +83,6 @@ Response put_exchange(Call& call) {
   wanted.auto_delete = body.boolean("auto_delete", false);
   wanted.internal = body.boolean("internal", false);
   wanted.arguments = body.arguments("arguments");
-  if (wanted.name.size() > runtime::kShortStringMax) {
-    body.fail("the exchange name is longer than 255 bytes");
-  }
   if (!body.ok()) return body.fault();
   const auto refused = refusal_of(
       call, wanted.vhost, [&](const Declarer& who) { return refuse_exchange(who, wanted); });

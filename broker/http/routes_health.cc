@@ -1,6 +1,5 @@
 // Health checks, for load balancers, probes and monitoring.
 #include <algorithm>
-#include <array>
 #include <charconv>
 
 #include "broker/broker_shard.h"
@@ -27,12 +26,27 @@ Response unhealthy(const char* reason, Json also) {
   return json_response(also, 503);
 }
 
-Response alarms(Call& call) {
+// "memory", "disk": those that some shard knows of.
+std::vector<std::string> alarms_in_effect(Call& call) {
   bool memory = false;
-  call.on_every_shard([&](BrokerShard& shard) { memory = memory || shard.memory_alarm(); });
-  if (!memory) return ok();
+  bool disk = false;
+  call.on_every_shard([&](BrokerShard& shard) {
+    memory = memory || shard.memory_alarm();
+    disk = disk || shard.disk_alarm();
+  });
+  std::vector<std::string> alarms;
+  if (memory) alarms.emplace_back("memory");
+  if (disk) alarms.emplace_back("disk");
+  return alarms;
+}
+
+Response alarms(Call& call) {
+  const std::vector<std::string> resources = alarms_in_effect(call);
+  if (resources.empty()) return ok();
   Json list = Json::array();
-  list.push_back({{"node", call.config().node_name}, {"resource", "memory"}});
+  for (const std::string& resource : resources) {
+    list.push_back({{"node", call.config().node_name}, {"resource", resource}});
+  }
   const bool local = call.request().segments.back() == "local-alarms";
   return unhealthy(local ? "There are alarms in effect on the node"
                          : "There are alarms in effect in the cluster",
@@ -81,35 +95,33 @@ Response protocol_listener(Call& call) {
   return unhealthy("No active listener", {{"missing", call.part(0)}, {"protocols", protocols}});
 }
 
-// Of listeners with certificates; they are looked after when they are loaded.
-Response certificate_expiration(Call& call) {
-  constexpr std::array<std::string_view, 4> kUnits = {"days", "weeks", "months", "years"};
-  const std::string& within = call.part(0);
-  const bool number = !within.empty() && std::all_of(within.begin(), within.end(),
-                                                     [](char c) { return c >= '0' && c <= '9'; });
-  if (!number) return bad_request("Invalid expiration period: must be a number of time units");
-  if (std::find(kUnits.begin(), kUnits.end(), call.part(1)) == kUnits.end()) {
-    return bad_request("Time unit not recognised. Supported units: days, weeks, months, years.");
-  }
-  return ok();
-}
-
 Response single_node(Call&) { return ok({{"reason", "single node cluster"}}); }
 
-// A queue is declared and forgotten: metadata and queues of this vhost work.
+// As the user: what he may not do fails, as it does in RabbitMQ. The queue stays for the next time.
+Refusal refuse_trial(const Declarer& who, QueueRecord& queue) {
+  using amqp::Permission;
+  if (auto refusal = refuse_queue(who, queue)) return refusal;
+  if (auto refusal = refuse_permission(who, Permission::kWrite, "exchange", "")) return refusal;
+  return refuse_permission(who, Permission::kRead, "queue", queue.name);
+}
+
+// A queue is declared, a message is published to it and taken from it.
 Response aliveness(Call& call) {
   QueueRecord wanted;
   wanted.vhost = call.part(0);
   wanted.name = "aliveness-test";
   const auto refused = refusal_of(call, wanted.vhost,
-                                  [&](const Declarer& who) { return refuse_queue(who, wanted); });
+                                  [&](const Declarer& who) { return refuse_trial(who, wanted); });
   if (refused) return *refused;
   const auto result = call.propose(cluster::metadata::DeclareQueue{wanted, runtime::ShardId{0}});
   if (result.queue == nullptr) return unhealthy("the queue was not declared", Json::object());
-  // To see that the queue answers.
-  const QueueAnswer answer = call.ask_queue(*result.queue, QueueQuestion{});
+  const QueueAnswer answer =
+      call.ask_queue(*result.queue, QueueQuestion{.what = QueueQuestion::What::kTry});
   if (answer.answer != queue::Answer::kOk) {
     return unhealthy("the queue did not answer", Json::object());
+  }
+  if (answer.messages == 0) {
+    return unhealthy("a message published to the queue did not come out of it", Json::object());
   }
   return ok();
 }
@@ -118,10 +130,12 @@ Response legacy_node(Call& call) {
   if (call.request().segments.size() > 3 && call.part(0) != call.config().node_name) {
     return not_found();
   }
-  bool memory = false;
-  call.on_every_shard([&](BrokerShard& shard) { memory = memory || shard.memory_alarm(); });
-  if (!memory) return ok();
-  return json_response({{"status", "failed"}, {"reason", "resource alarm(s) in effect:[memory]"}});
+  const std::vector<std::string> resources = alarms_in_effect(call);
+  if (resources.empty()) return ok();
+  std::string list;
+  for (const std::string& resource : resources) list += (list.empty() ? "" : ",") + resource;
+  return json_response(
+      {{"status", "failed"}, {"reason", "resource alarm(s) in effect:[" + list + "]"}});
 }
 
 }  // namespace
@@ -133,8 +147,6 @@ void add_health_routes(Router& router) {
   router.add({"GET", "/api/health/checks/virtual-hosts", kAny, virtual_hosts});
   router.add({"GET", "/api/health/checks/port-listener/*", kAny, port_listener});
   router.add({"GET", "/api/health/checks/protocol-listener/*", kAny, protocol_listener});
-  router.add(
-      {"GET", "/api/health/checks/certificate-expiration/*/*", kAny, certificate_expiration});
   router.add({"GET", "/api/health/checks/node-is-mirror-sync-critical", kAny, single_node});
   router.add({"GET", "/api/health/checks/node-is-quorum-critical", kAny, single_node});
   router.add({"GET", "/api/aliveness-test/*", Access::kVhost, aliveness});

@@ -4,6 +4,7 @@
 
 #include "broker/broker_shard.h"
 #include "broker/channel.h"
+#include "broker/disk_monitor.h"
 #include "broker/http/connection_rows.h"
 #include "broker/http/listing.h"
 #include "broker/http/machine_facts.h"
@@ -155,17 +156,30 @@ Json mechanisms_json(Call& call) {
   return mechanisms;
 }
 
-void put_machine(Json& json, Call& call, bool memory_alarm) {
+void put_limits(Json& json, Call& call) {
+  bool memory_alarm = false;
+  bool disk_alarm = false;
+  std::uint64_t memory_limit = 0;
+  std::uint64_t disk_limit = 0;
+  call.on_every_shard([&](BrokerShard& shard) {
+    memory_alarm = memory_alarm || shard.memory_alarm();
+    disk_alarm = disk_alarm || shard.disk_alarm();
+    memory_limit = shard.memory_limit();
+    if (shard.disk_monitor() != nullptr) disk_limit = shard.disk_monitor()->limit();
+  });
+  json["mem_limit"] = memory_limit;
+  json["mem_alarm"] = memory_alarm;
+  json["disk_free_limit"] = disk_limit;
+  json["disk_free_alarm"] = disk_alarm;
+}
+
+void put_machine(Json& json, Call& call) {
   const MachineFacts machine = machine_facts(call.config().data_dir);
   const std::uint64_t started = call.facts().started_ms;
   json["os_pid"] = std::to_string(machine.process);
   json["uptime"] = machine.now_ms > started ? machine.now_ms - started : 0;
   json["processors"] = machine.processors;
-  json["mem_limit"] = call.config().memory_high_watermark;
-  json["mem_alarm"] = memory_alarm;
   json["mem_calculation_strategy"] = "rss";
-  json["disk_free_limit"] = 0;
-  json["disk_free_alarm"] = false;
   json["fd_total"] = machine.files_limit;
   json["sockets_total"] = machine.files_limit;
   json["proc_total"] = 1048576;
@@ -178,11 +192,8 @@ void put_machine(Json& json, Call& call, bool memory_alarm) {
 
 Json node_json(Call& call) {
   std::uint64_t connections = 0;
-  bool alarm = false;
-  call.on_every_shard([&](BrokerShard& shard) {
-    shard.for_each_connection([&](Connection&) { ++connections; });
-    alarm = alarm || shard.memory_alarm();
-  });
+  call.on_every_shard(
+      [&](BrokerShard& shard) { shard.for_each_connection([&](Connection&) { ++connections; }); });
   Json json = {{"name", call.config().node_name},
                {"type", "disc"},
                {"running", true},
@@ -206,7 +217,8 @@ Json node_json(Call& call) {
   json["applications"].push_back({{"name", "rabbit"},
                                   {"description", std::string(runtime::kProductName)},
                                   {"version", kRabbitVersion}});
-  put_machine(json, call, alarm);
+  put_machine(json, call);
+  put_limits(json, call);
   put_count(json, "sockets_used", connections);
   return json;
 }
@@ -286,7 +298,9 @@ void add_overview_routes(Router& router) {
 
 void add_routes(Router& router) {
   add_overview_routes(router);
+  add_node_limit_routes(router);
   add_health_routes(router);
+  add_certificate_routes(router);
   add_user_routes(router);
   add_permission_routes(router);
   add_vhost_routes(router);

@@ -200,9 +200,6 @@ Response put_queue(Call& call) {
   wanted.durable = body.boolean("durable", false);
   wanted.auto_delete = body.boolean("auto_delete", false);
   wanted.arguments = body.arguments("arguments");
-  if (wanted.name.size() > runtime::kShortStringMax) {
-    body.fail("the queue name is longer than 255 bytes");
-  }
   if (!body.ok()) return body.fault();
   const auto refused = refusal_of(call, wanted.vhost, [&](const Declarer& who) {
     auto refusal = refuse_queue_name(wanted.name);

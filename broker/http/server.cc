@@ -1,19 +1,10 @@
 #include "broker/http/server.h"
 
 #include <httplib.h>
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
 #include <chrono>
-#include <condition_variable>
 #include <csignal>
-#include <deque>
-#include <mutex>
 #include <system_error>
 #include <thread>
 
@@ -21,6 +12,7 @@
 #include "broker/http/listen_socket.h"
 #include "broker/http/routes.h"
 #include "broker/http/timed_stream.h"
+#include "broker/http/waiting_room.h"
 #include "broker/runtime/log.h"
 
 namespace ringtail::broker::http {
@@ -156,10 +148,8 @@ struct HttpServer::Impl {
 
   Status listen();
   Status start_threads();
-  void accept_loop();
-  void accept_from(const ListenSocket& listening);
   void work_loop();
-  void converse(int socket);
+  void converse(Visitor visitor);
 
   Gateway& gateway;
   const runtime::Config& config;
@@ -167,14 +157,8 @@ struct HttpServer::Impl {
   std::unique_ptr<Router> router;
   std::unique_ptr<Front> front;
   std::vector<ListenSocket> listeners;
-  int wake = -1;  // an eventfd that ends accept_loop()
+  WaitingRoom room;
   std::vector<std::thread> threads;
-
-  std::atomic<bool> stopping = false;
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::deque<int> sockets;               // accepted, waiting for a thread; guarded by mutex
-  std::atomic<std::size_t> waiting = 0;  // how many
 };
 
 Status HttpServer::Impl::listen() {
@@ -198,16 +182,15 @@ Status HttpServer::Impl::listen() {
 }
 
 Status HttpServer::Impl::start_threads() {
-  wake = ::eventfd(0, EFD_CLOEXEC);
-  if (wake < 0) return {Code::kUnavailable, "cannot make an eventfd for the HTTP server"};
+  Status status = room.open();
+  if (!status.ok()) return status;
   // Signals belong to the main thread.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  Status status;
   try {
-    threads.emplace_back([this] { accept_loop(); });
+    threads.emplace_back([this] { room.run(listeners); });
     for (std::size_t i = 0; i < kThreads; ++i) threads.emplace_back([this] { work_loop(); });
   } catch (const std::system_error& error) {
     status = {Code::kUnavailable, std::string("cannot start an HTTP thread: ") + error.what()};
@@ -216,67 +199,20 @@ Status HttpServer::Impl::start_threads() {
   return status;
 }
 
-void HttpServer::Impl::accept_loop() {
-  std::vector<pollfd> polled;
-  for (const ListenSocket& listening : listeners) {
-    polled.push_back({listening.socket(), POLLIN, 0});
-  }
-  polled.push_back({wake, POLLIN, 0});
-  while (!stopping) {
-    if (::poll(polled.data(), polled.size(), -1) < 0 && errno != EINTR) return;
-    for (std::size_t i = 0; i < listeners.size() && !stopping; ++i) {
-      if ((polled[i].revents & POLLIN) != 0) accept_from(listeners[i]);
-    }
-  }
-}
-
-void HttpServer::Impl::accept_from(const ListenSocket& listening) {
-  {
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [this] { return stopping || sockets.size() < kWaitingConnections; });
-    if (stopping) return;
-  }
-  const int socket = ::accept4(listening.socket(), nullptr, nullptr, SOCK_CLOEXEC);
-  if (socket < 0) {
-    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-      // Nothing to be done but not to spin: the next connection that ends makes room.
-      pollfd nothing{wake, POLLIN, 0};
-      ::poll(&nothing, 1, kIdleWhileOthersWaitMs);
-    }
-    return;
-  }
-  {
-    const std::lock_guard lock(mutex);
-    sockets.push_back(socket);
-    waiting = sockets.size();
-  }
-  changed.notify_all();
-}
-
 void HttpServer::Impl::work_loop() {
-  while (true) {
-    int socket = -1;
-    {
-      std::unique_lock lock(mutex);
-      changed.wait(lock, [this] { return stopping || !sockets.empty(); });
-      if (stopping) return;
-      socket = sockets.front();
-      sockets.pop_front();
-      waiting = sockets.size();
-    }
-    changed.notify_all();
-    converse(socket);
-  }
+  Visitor visitor;
+  while (room.next(visitor)) converse(std::move(visitor));
 }
 
-void HttpServer::Impl::converse(int socket) {
-  TimedStream stream(socket, waiting, stopping);
-  int left = kRequestsPerConnection;
-  do {
-    if (!stream.await_request()) return;
-    --left;
-  } while (front->serve(stream, left == 0 || stopping));
-  stream.finish();
+// One request: whoever has another waits with all others.
+void HttpServer::Impl::converse(Visitor visitor) {
+  const int left = visitor.requests_left - 1;
+  TimedStream stream(visitor.socket, std::move(visitor.received), room.stopping());
+  if (front->serve(stream, left == 0 || room.stopping())) {
+    room.come_back({stream.release(), stream.unread(), left});
+  } else {
+    stream.finish();
+  }
 }
 
 HttpServer::HttpServer(Gateway& gateway, const runtime::Config& config)
@@ -296,22 +232,11 @@ Status HttpServer::start(NodeFacts facts) {
 }
 
 void HttpServer::stop() {
-  impl_->stopping = true;
-  {
-    const std::lock_guard lock(impl_->mutex);  // who is about to wait sees `stopping`
-  }
-  impl_->changed.notify_all();
-  if (impl_->wake >= 0) {
-    const std::uint64_t one = 1;
-    static_cast<void>(::write(impl_->wake, &one, sizeof one));
-  }
+  impl_->room.stop();
   for (std::thread& thread : impl_->threads) thread.join();
   impl_->threads.clear();
+  impl_->room.clear();
   impl_->listeners.clear();
-  for (const int socket : impl_->sockets) ::close(socket);
-  impl_->sockets.clear();
-  if (impl_->wake >= 0) ::close(impl_->wake);
-  impl_->wake = -1;
 }
 
 std::uint16_t HttpServer::first_port() const {

@@ -7,8 +7,8 @@
 #include <array>
 
 #include "broker/base64.h"
-#include "broker/definitions_names.h"
 #include "broker/http/message.h"
+#include "broker/record_json.h"
 #include "broker/runtime/check.h"
 
 namespace ringtail::broker::http {
@@ -62,38 +62,15 @@ Json value_json(const ParameterRecord& parameter) {
 
 }  // namespace
 
-Json user_json(const UserRecord& user) {
-  return {{"name", user.name},
-          {"password_hash", base64_encode(user.password_hash)},
-          {"hashing_algorithm", name_of(user.hashing)},
-          {"tags", user.tags},
-          {"limits", user_limits_json(user.limits)}};
-}
+Json user_json(const UserRecord& user) { return user_as<Json>(user); }
 
-Json permission_json(const PermissionRecord& permission) {
-  return {{"user", permission.user},
-          {"vhost", permission.vhost},
-          {"configure", permission.configure},
-          {"write", permission.write},
-          {"read", permission.read}};
-}
+Json permission_json(const PermissionRecord& permission) { return permission_as<Json>(permission); }
 
 Json topic_permission_json(const TopicPermissionRecord& permission) {
-  return {{"user", permission.user},
-          {"vhost", permission.vhost},
-          {"exchange", permission.exchange},
-          {"write", permission.write},
-          {"read", permission.read}};
+  return permission_as<Json>(permission);
 }
 
-Json policy_json(const PolicyRecord& policy) {
-  return {{"vhost", policy.vhost},
-          {"name", policy.name},
-          {"pattern", policy.pattern},
-          {"apply-to", name_of(policy.apply_to)},
-          {"definition", json_of_policy_definition(policy.definition)},
-          {"priority", policy.priority}};
-}
+Json policy_json(const PolicyRecord& policy) { return policy_as<Json>(policy); }
 
 Json parameter_json(const ParameterRecord& parameter) {
   return {{"component", parameter.component},
@@ -106,19 +83,9 @@ Json global_parameter_json(const ParameterRecord& parameter) {
   return {{"name", parameter.name}, {"value", value_json(parameter)}};
 }
 
-Json vhost_limits_json(const VhostLimits& limits) {
-  Json json = Json::object();
-  if (limits.max_connections) json["max-connections"] = *limits.max_connections;
-  if (limits.max_queues) json["max-queues"] = *limits.max_queues;
-  return json;
-}
+Json vhost_limits_json(const VhostLimits& limits) { return limits_as<Json>(limits); }
 
-Json user_limits_json(const UserLimits& limits) {
-  Json json = Json::object();
-  if (limits.max_connections) json["max-connections"] = *limits.max_connections;
-  if (limits.max_channels) json["max-channels"] = *limits.max_channels;
-  return json;
-}
+Json user_limits_json(const UserLimits& limits) { return limits_as<Json>(limits); }
 
 Json exchange_json(const ExchangeRecord& exchange) {
   Json json = {{"name", exchange.name},

@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "broker/http/limits.h"
 
@@ -18,6 +20,7 @@ namespace {
 
 constexpr int kLookMs = 50;     // how often one who waits looks whether the server stops
 constexpr int kLingerMs = 500;  // how long finish() throws away input, or a stopping server waits
+constexpr std::size_t kReadSize = 16 * 1024;
 constexpr std::size_t kChunksRoom = 4096;  // what the framing of a chunked body may add
 
 void name_of(const sockaddr_storage& address, std::string& host, int& port) {
@@ -36,42 +39,30 @@ void name_of(const sockaddr_storage& address, std::string& host, int& port) {
 
 }  // namespace
 
-TimedStream::TimedStream(int socket, const std::atomic<std::size_t>& waiting,
-                         const std::atomic<bool>& stopping)
-    : socket_(socket), waiting_(waiting), stopping_(stopping) {}
+TimedStream::TimedStream(int socket, std::string received, const std::atomic<bool>& stopping)
+    : socket_(socket), stopping_(stopping), buffer_(std::move(received)), end_(buffer_.size()) {
+  if (buffer_.size() < kReadSize) buffer_.resize(kReadSize);
+  allow(kHeadMax, kHeadTimeoutMs);
+}
 
-TimedStream::~TimedStream() { ::close(socket_); }
+TimedStream::~TimedStream() {
+  if (socket_ >= 0) ::close(socket_);
+}
+
+int TimedStream::release() { return std::exchange(socket_, -1); }
+
+std::string TimedStream::unread() const { return buffer_.substr(at_, end_ - at_); }
 
 void TimedStream::allow(std::size_t bytes, int milliseconds) {
   bytes_left_ = bytes;
   deadline_ = Clock::now() + std::chrono::milliseconds(milliseconds);
 }
 
-bool TimedStream::await_request() {
-  const auto since = Clock::now();
-  while (at_ == end_) {
-    const auto idle = Clock::now() - since;
-    const bool others = waiting_.load(std::memory_order_relaxed) > 0;
-    const int patience = others ? kIdleWhileOthersWaitMs : kIdleTimeoutMs;
-    if (stopping_ || idle > std::chrono::milliseconds(patience)) return false;
-    pollfd poll_this{socket_, POLLIN, 0};
-    if (::poll(&poll_this, 1, kLookMs) > 0) break;
-  }
-  allow(kHeadMax, kHeadTimeoutMs);
-  in_head_ = true;
-  head_deadline_ = Clock::now() + std::chrono::milliseconds(kHeadWhileOthersWaitMs);
-  return true;
-}
-
-void TimedStream::body_follows() {
-  in_head_ = false;
-  allow(kBodyMax + kChunksRoom, kBodyTimeoutMs);
-}
+void TimedStream::body_follows() { allow(kBodyMax + kChunksRoom, kBodyTimeoutMs); }
 
 void TimedStream::answer_follows() { allow(0, kAnswerTimeoutMs); }
 
 void TimedStream::finish() {
-  in_head_ = false;
   ::shutdown(socket_, SHUT_WR);
   allow(kBodyMax, kLingerMs);
   while (read(buffer_.data(), buffer_.size()) > 0) at_ = end_ = 0;
@@ -92,9 +83,6 @@ bool TimedStream::await(short events) const {
   auto deadline = deadline_;
   bool hurried = false;
   while (true) {
-    if (in_head_ && waiting_.load(std::memory_order_relaxed) > 0) {
-      deadline = std::min(deadline, head_deadline_);
-    }
     if (stopping_ && !hurried) {
       hurried = true;
       deadline = std::min(deadline, Clock::now() + std::chrono::milliseconds(kLingerMs));

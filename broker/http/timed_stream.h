@@ -4,7 +4,6 @@
 
 #include <httplib.h>
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -17,21 +16,22 @@ class TimedStream final : public httplib::Stream {
  public:
   using httplib::Stream::write;
 
-  // `waiting`: how many connections wait for a thread; `stopping`: the server is.
-  TimedStream(int socket, const std::atomic<std::size_t>& waiting,
-              const std::atomic<bool>& stopping);
+  // `received`: what has been read of the request, its head (kHeadMax bounds it); `stopping`: the
+  // server is.
+  TimedStream(int socket, std::string received, const std::atomic<bool>& stopping);
   ~TimedStream() override;
   TimedStream(const TimedStream&) = delete;
   TimedStream& operator=(const TimedStream&) = delete;
 
-  // Waits for the next request's first byte. False: none came in time, or others need the thread.
-  bool await_request();
   // The head has been read; the body may be so long.
   void body_follows();
   void answer_follows();
   // The peer is told that nothing more comes, and what it still sends is thrown away for a moment:
   // an answer must not be lost because its request was not read.
   void finish();
+  // The socket, which is the caller's from here on, and what has come behind the request.
+  int release();
+  std::string unread() const;
 
   // A part of the request was longer than it may be.
   bool overran() const { return overran_; }
@@ -53,16 +53,13 @@ class TimedStream final : public httplib::Stream {
   bool await(short events) const;
   void allow(std::size_t bytes, int milliseconds);
 
-  const int socket_;
-  const std::atomic<std::size_t>& waiting_;
+  int socket_;
   const std::atomic<bool>& stopping_;
-  std::array<char, 16 * 1024> buffer_;
+  std::string buffer_;
   std::size_t at_ = 0;
   std::size_t end_ = 0;
   std::size_t bytes_left_ = 0;
   Clock::time_point deadline_{};
-  Clock::time_point head_deadline_{};  // while others wait; only when in_head_
-  bool in_head_ = false;
   bool overran_ = false;
 };
 

@@ -97,6 +97,10 @@ void fill_defaults(Config& config, const Machine& machine) {
     config.memory_high_watermark = static_cast<std::uint64_t>(
         config.memory_high_watermark_fraction * static_cast<double>(machine.memory_bytes));
   }
+  if (config.disk_free_limit_relative > 0) {
+    config.disk_free_limit = static_cast<std::uint64_t>(config.disk_free_limit_relative *
+                                                        static_cast<double>(machine.memory_bytes));
+  }
 }
 
 Status apply_file(ConfigDraft& draft, const std::string& path) {

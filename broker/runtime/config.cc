@@ -100,6 +100,22 @@ std::string apply_watermark(ConfigDraft& draft, std::string_view value) {
   return {};
 }
 
+std::string apply_disk_limit(ConfigDraft& draft, std::string_view value) {
+  std::uint64_t bytes = 0;
+  // "1" is a byte; who means the memory writes 1.0.
+  if (value.find('.') != std::string_view::npos) {
+    const std::string rule = apply_disk_limit_relative(draft, value);
+    draft.disk_limit_absolute = draft.disk_limit_absolute && !rule.empty();
+    return rule;
+  }
+  if (!parse_size(value, bytes)) {
+    return "is not a limit (a size: 50MB, or a part of memory with a point: 1.0)";
+  }
+  draft.config.disk_free_limit = bytes;
+  draft.disk_limit_absolute = true;
+  return {};
+}
+
 constexpr const char* kNodeGroup = "Node";
 constexpr const char* kListenGroup = "Listening";
 constexpr const char* kAmqpGroup = "AMQP";
@@ -136,12 +152,13 @@ constexpr std::array kSettings = {
             apply_max_message_size},
     Setting{"memory-high-watermark", kLimitsGroup, "PART|SIZE",
             "memory above which publishers wait", "0.4", apply_watermark},
+    Setting{"disk-free-limit", kLimitsGroup, "SIZE|TIMES",
+            "free disk space below which publishers wait", "50MB", apply_disk_limit},
 };
 
-constexpr std::array<std::string_view, 9> kLaterFlags = {
-    "metrics-port", "cluster-port",    "join",
-    "cookie-file",  "disk-free-limit", "heartbeat-interval-ms",
-    "lease-ms",     "node-down-ms",    "cluster-partition-handling"};
+constexpr std::array<std::string_view, 8> kLaterFlags = {
+    "metrics-port",          "cluster-port", "join",         "cookie-file",
+    "heartbeat-interval-ms", "lease-ms",     "node-down-ms", "cluster-partition-handling"};
 
 // What a unit multiplies by: "KiB" 1024, "kb" 1000, "" 1. False: no such unit.
 bool unit_factor(std::string_view unit, std::uint64_t& factor) {
@@ -177,6 +194,22 @@ std::string apply_amqp_port(ConfigDraft& draft, std::string_view value) {
   draft.config.amqp_port = static_cast<std::uint16_t>(port);
   draft.config.amqp_listener_enabled = true;
   draft.amqp_port_given = true;
+  return {};
+}
+
+std::string apply_disk_limit_relative(ConfigDraft& draft, std::string_view value) {
+  double times = 0;
+  if (!parse_fraction(value, times) || times <= 0 || times > 1e6) {
+    return "is not a multiple of the memory (over 0: 1.5)";
+  }
+  draft.config.disk_free_limit_relative = times;
+  return {};
+}
+
+std::string apply_paging_ratio(ConfigDraft& draft, std::string_view value) {
+  double ratio = 0;
+  if (!parse_fraction(value, ratio) || ratio > 1) return "is not a part of the watermark (0 to 1)";
+  draft.config.paging_ratio = ratio;
   return {};
 }
 
@@ -295,6 +328,12 @@ bool parse_size(std::string_view text, std::uint64_t& out) {
   return true;
 }
 
+Result<std::uint64_t> parse_byte_size(std::string_view text) {
+  std::uint64_t bytes = 0;
+  if (parse_size(text, bytes)) return bytes;
+  return Status(Code::kInvalid, "'" + std::string(text) + "' " + std::string(kSizeRule));
+}
+
 bool parse_fraction(std::string_view text, double& out) {
   const bool plain = std::all_of(text.begin(), text.end(),
                                  [](char c) { return (c >= '0' && c <= '9') || c == '.'; });
@@ -344,6 +383,7 @@ Status all_done(ConfigDraft& draft) {
     }
   }
   draft.extra_ports.clear();
+  if (draft.disk_limit_absolute) config.disk_free_limit_relative = 0;
   return tls_done(draft);
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "broker/runtime/limits.h"
@@ -71,6 +72,11 @@ struct Config {
   std::uint64_t max_message_size = 128ULL * 1024 * 1024;
   std::uint64_t memory_high_watermark = 0;  // bytes; from a fraction of RAM or cgroup when 0
   double memory_high_watermark_fraction = 0.4;
+  // The part of the watermark from which messages in memory go to the disk; 0 to 1.
+  double paging_ratio = 0.5;
+  std::uint64_t disk_free_limit = 50'000'000;  // bytes
+  // Times the memory of the machine or the cgroup; then it has set disk_free_limit. 0: not given.
+  double disk_free_limit_relative = 0;
   std::vector<std::string> loopback_users = {"guest"};
   std::string default_user = "guest";
   std::string default_pass = "guest";
@@ -108,5 +114,9 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv);
 // One file's lines into `config`, which stays as it was when a line is refused. Exposed for tests;
 // `name` is for messages. Sets no defaults of the machine.
 Status apply_config_text(Config& config, const std::string& text, const std::string& name);
+
+// What a running node is told in place of the file: a size ("2GB", "50000000"); kInvalid says the
+// rule.
+Result<std::uint64_t> parse_byte_size(std::string_view text);
 
 }  // namespace ringtail::runtime

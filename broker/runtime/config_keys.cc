@@ -60,6 +60,14 @@ std::string apply_watermark_size(ConfigDraft& draft, std::string_view value) {
   return {};
 }
 
+std::string apply_disk_limit_absolute(ConfigDraft& draft, std::string_view value) {
+  std::uint64_t bytes = 0;
+  if (!parse_size(value, bytes)) return std::string(kSizeRule);
+  draft.config.disk_free_limit = bytes;
+  draft.disk_limit_absolute = true;
+  return {};
+}
+
 std::string apply_none_listener(ConfigDraft& draft, std::string_view value) {
   if (value != "none") return "is not 'none' (ports go to listeners.tcp.default)";
   draft.tcp_none = true;
@@ -99,6 +107,10 @@ constexpr std::array kActingKeys = {
     ActingKey{"loopback_users", apply_none_loopback},
     ActingKey{"vm_memory_high_watermark.relative", apply_watermark_part},
     ActingKey{"vm_memory_high_watermark.absolute", apply_watermark_size},
+    ActingKey{"vm_memory_high_watermark_paging_ratio", apply_paging_ratio},
+    ActingKey{"memory_high_watermark_paging_ratio", apply_paging_ratio},
+    ActingKey{"disk_free_limit.absolute", apply_disk_limit_absolute},
+    ActingKey{"disk_free_limit.relative", apply_disk_limit_relative},
     ActingKey{"handshake_timeout", apply_handshake_timeout},
     ActingKey{"log.console", apply_console},
     ActingKey{"log.console.level", apply_log_level},
@@ -158,7 +170,7 @@ constexpr std::array<std::string_view, 43> kFamilies = {
 };
 
 // Single keys; a last part of "*" stands for any one name.
-constexpr std::array<std::string_view, 80> kWithoutEffect = {
+constexpr std::array<std::string_view, 77> kWithoutEffect = {
     "anonymous_login_pass",
     "anonymous_login_user",
     "auth_backends.*",
@@ -180,8 +192,6 @@ constexpr std::array<std::string_view, 80> kWithoutEffect = {
     "default_queue_type",
     "default_worker_pool_size",
     "delegate_count",
-    "disk_free_limit.absolute",
-    "disk_free_limit.relative",
     "erlang.K",
     "hipe_compile",
     "initial_frame_max",
@@ -238,7 +248,6 @@ constexpr std::array<std::string_view, 80> kWithoutEffect = {
     "total_memory_available_override_value",
     "vhost_restart_strategy",
     "vm_memory_calculation_strategy",
-    "vm_memory_high_watermark_paging_ratio",
 };
 
 // Part by part; "*" in the pattern matches any one part that is not empty.

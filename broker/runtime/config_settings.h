@@ -26,6 +26,7 @@ struct ConfigDraft {
   // Lists that replace the default as soon as the file has one entry.
   bool user_tags_given = false;
   bool mechanisms_given = false;
+  bool disk_limit_absolute = false;  // beats a relative one of the same source, as in RabbitMQ
 };
 
 // Puts a value into the draft. Returns nothing, or the rule that the value breaks, to be read after
@@ -69,6 +70,8 @@ std::string apply_amqps_port(ConfigDraft& draft, std::string_view value);
 std::string apply_management_port(ConfigDraft& draft, std::string_view value);
 std::string apply_definitions(ConfigDraft& draft, std::string_view value);
 std::string apply_consumer_timeout(ConfigDraft& draft, std::string_view value);
+std::string apply_disk_limit_relative(ConfigDraft& draft, std::string_view value);
+std::string apply_paging_ratio(ConfigDraft& draft, std::string_view value);
 std::string apply_log_level(ConfigDraft& draft, std::string_view value);
 std::string apply_frame_max(ConfigDraft& draft, std::string_view value);
 std::string apply_channel_max(ConfigDraft& draft, std::string_view value);

@@ -85,6 +85,11 @@ inline constexpr int kTrimQuietChecks = 4;
 inline constexpr std::uint64_t kTrimQuietBytes = 1024 * 1024;  // a smaller change is none
 // How often the counted memory is compared with the watermark.
 inline constexpr std::uint64_t kMemoryCheckMs = 50;
+// How often the free space of the disk is compared with its limit: far from it, and at most. In
+// between, as long as a disk that takes 250 MB a second (as RabbitMQ reckons) needs to get there.
+inline constexpr std::uint64_t kDiskCheckMs = 2000;
+inline constexpr std::uint64_t kDiskCheckNearMs = 100;
+inline constexpr std::uint64_t kDiskFillBytesPerMs = 250'000;
 
 // --- TLS ---
 

@@ -3,14 +3,20 @@
 Starts nodes of its own (only where run.py was given a program); certificates are made on the spot
 by the program `openssl`.
 """
+import base64
+import json
 import os
+import re
 import select
+import shutil
 import signal
 import socket
 import ssl
 import subprocess
 import tempfile
 import time
+import urllib.error
+import urllib.request
 import warnings
 
 from raw import *
@@ -231,6 +237,47 @@ def the_wrong_protocol_on_a_port_is_named_in_the_log():
         logged(node, 'the beginning of TLS on the port without it')
         tls_connect(node)
         connect(port=node.port)
+
+
+@case(only=HAVE)
+def certificates_that_run_out_are_told():
+    def check(node, within):
+        request = urllib.request.Request(
+            'http://127.0.0.1:%s/api/health/checks/certificate-expiration/%s' % (
+                node.management_url().rsplit(':', 1)[1], within),
+            headers={'Authorization': 'Basic ' + base64.b64encode(b'guest:guest').decode()})
+        try:
+            with urllib.request.urlopen(request, timeout=DEADLINE) as answer:
+                return answer.status, json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            return error.code, json.loads(error.read())
+
+    with start() as node:  # its certificate and its authority are good for 30 days
+        for within in ('1/days', '29/days', '4/WEEKS', '0/years'):
+            equal(check(node, within), (200, {'status': 'ok'}), within)
+        for within in ('31/days', '5/weeks', '2/months', '1/years'):
+            status, body = check(node, within)
+            equal((status, body['status'], body['reason'], len(body['expired'])),
+                  (503, 'failed', 'Certificates expiring', 1), within)
+            told = body['expired'][0]
+            equal((told['protocol'], told['interface'], told['port'], told['certfile']),
+                  ('amqp/ssl', '127.0.0.1', node.tls_port, path('server.pem')), within)
+            for key in ('certfile_expires_on', 'cacertfile_expires_on'):
+                assert re.fullmatch(r'\d{4}-\d\d-\d\d \d{1,2}:\d\d:\d\d', told[key][0]), told
+        for wrong in ('x/days', '1/moons'):
+            equal(check(node, wrong)[0], 400, wrong)
+    # The files count as they are now.
+    prepare()
+    for end in ('.pem', '.key'):
+        shutil.copy(path('server' + end), path('ageing' + end))
+    with start(cert='ageing') as node:
+        equal(check(node, '1/days')[0], 200, 'before')
+        shutil.copy(path('expired.pem'), path('ageing.pem'))
+        status, body = check(node, '0/days')
+        equal((status, body['expired'][0]['certfile_expires_on']), (503, ['2021-01-01 0:00:00']),
+              'an old one')
+    with Node(BINARY, slow=SLOW) as node:
+        equal(check(node, '100/years'), (200, {'status': 'ok'}), 'no listener for TLS')
 
 
 @case(only=HAVE)

@@ -1,6 +1,7 @@
 """HTTP: who may ask, paths, bodies, lists and pages."""
 import re
 import socket
+import time
 
 from http_client import *
 from raw import *
@@ -205,6 +206,49 @@ def many_silent_clients_do_not_keep_others_out():
     finally:
         for conn in silent:
             conn.close()
+
+
+@case(only='ringtail')
+def half_a_request_takes_nobodys_turn():
+    half = [socket.create_connection((HTTP_HOST, HTTP_PORT), DEADLINE) for _ in range(200)]
+    for conn in half:
+        conn.sendall(b'GET /api/overview HTTP/1.1\r\nHost: x\r\n')
+    try:
+        began = time.monotonic()
+        for _ in range(5):
+            Client().ok('GET', '/overview')
+        took = time.monotonic() - began
+        # Any one of them that held a thread would do so for seconds.
+        assert took < 2 * SLOW, '%.1f s for 5 requests' % took
+        # The half that is missing still gets its answer.
+        half[0].sendall(b'\r\n')
+        assert half[0].recv(100).startswith(b'HTTP/1.1 401 '), 'no answer to the slow one'
+    finally:
+        for conn in half:
+            conn.close()
+
+
+@case(only='ringtail')
+def requests_in_pieces_and_in_a_row_are_answered():
+    login = base64.b64encode(':'.join(ADMIN).encode())
+    head = b'GET /api/whoami HTTP/1.1\r\nHost: x\r\nAuthorization: Basic %s\r\n\r\n' % login
+    with socket.create_connection((HTTP_HOST, HTTP_PORT), DEADLINE) as conn:
+        conn.settimeout(DEADLINE)
+        conn.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for at in range(len(head)):
+            conn.sendall(head[at:at + 1])
+        # Whole ones behind it, and the last cut off.
+        conn.sendall(head * 3 + head[:20])
+        seen = b''
+        while seen.count(b'HTTP/1.1 200') < 4:
+            got = conn.recv(65536)
+            assert got, seen
+            seen += got
+        conn.sendall(head[20:])
+        while seen.count(b'HTTP/1.1 200') < 5:
+            got = conn.recv(65536)
+            assert got, seen
+            seen += got
 
 
 @case(only='ringtail')

@@ -83,6 +83,25 @@ def permissions_are_put_and_taken():
         missing('GET', path)
 
 
+@case(only='ringtail')
+def names_that_amqp_cannot_say_are_refused():
+    long, longest = 'n' * 256, 'n' * 255
+    reason = "the name '%s...' has 256 bytes, it may have up to 255" % long[:32]
+    with Vhost() as v:
+        for path in ('/vhosts/' + long, '/users/' + long, '/global-parameters/' + long,
+                     v('policies', long), v('operator-policies', long), v('queues', long),
+                     v('exchanges', long), '/parameters/c/%s/%s' % (enc(v.name), long),
+                     v('permissions', long)):
+            bad('PUT', path, reason, {})
+        # It is cut between characters: these are of two bytes.
+        answer = admin('PUT', '/vhosts/x' + enc('é' * 128), {})
+        equal(answer.json['reason'], "the name 'x%s...' has 257 bytes, it may have up to 255" % (
+            'é' * 15), 'reason')
+        missing('GET', '/vhosts/' + long)
+        admin.ok('PUT', '/vhosts/' + longest, status=201)
+        admin.ok('DELETE', '/vhosts/' + longest)
+
+
 @case
 def topic_permissions_are_put_and_taken():
     with Vhost() as v, User() as user:

@@ -60,6 +60,44 @@ def health_checks_pass():
         equal(admin('GET', '/aliveness-test/' + enc(v.name)).body, b'{"status":"ok"}', 'alive')
 
 
+@case(only='ringtail')
+def the_aliveness_test_sends_a_message_through_its_queue():
+    with Vhost() as v:
+        path = '/aliveness-test/' + enc(v.name)
+        queue = v('queues', 'aliveness-test')
+        admin.ok('GET', path)
+        admin.ok('GET', path)
+
+        def moved():
+            stats = admin.ok('GET', queue)['message_stats']
+            return stats['publish'], stats['deliver_get']
+        equal((admin.ok('GET', queue)['messages'], moved()), (0, (2, 2)), 'queue')
+        # A message that others left there is as good.
+        with_client = connect_to(v.name)
+        with_client.publish(1, '', 'aliveness-test', 'x')
+        with_client.counts(1, 'aliveness-test', 1)
+        admin.ok('GET', path)
+        with_client.counts(1, 'aliveness-test', 1)
+        with_client.close()
+        # A queue that loses what it is given is no queue.
+        admin.ok('DELETE', queue)
+        admin.ok('PUT', v('policies', 'nothing'),
+                 {'pattern': '.*', 'definition': {'max-length': 0}})
+        answer = admin('GET', path)
+        equal((answer.status, answer.json['status'], answer.json['reason']),
+              (503, 'failed', 'a message published to the queue did not come out of it'), 'dead')
+
+
+@case(only='ringtail')
+def the_aliveness_test_is_the_users_own():
+    with Vhost() as v:
+        for permissions, status in ((('.*', '.*', '.*'), 200), (('', '.*', '.*'), 401),
+                                    (('.*', '', '.*'), 401), (('.*', '.*', ''), 401)):
+            with User('management', {v.name: permissions}) as client:
+                equal(client('GET', '/aliveness-test/' + enc(v.name)).status, status,
+                      str(permissions))
+
+
 @case
 def health_checks_fail():
     answer = admin('GET', '/health/checks/port-listener/1')

@@ -45,6 +45,7 @@ BrokerNode::BrokerNode(runtime::SimHost& host, std::uint16_t shards, runtime::Co
   node_.driver(0).run([&] {
     listener_ = std::make_unique<broker::Listener>(shard(0), shards);
     memory_monitor_ = std::make_unique<broker::MemoryMonitor>(shard(0), shards);
+    disk_monitor_ = std::make_unique<broker::DiskMonitor>(shard(0), shards);
     const runtime::Status status = listener_->open();
     RT_CHECK(status.ok(), status.text().c_str());
   });
@@ -53,6 +54,7 @@ BrokerNode::BrokerNode(runtime::SimHost& host, std::uint16_t shards, runtime::Co
 BrokerNode::~BrokerNode() {
   host_.drive().kill_processes();
   listener_.reset();
+  disk_monitor_.reset();
   memory_monitor_.reset();
   boot_.reset();
   while (!broker_shards_.empty()) broker_shards_.pop_back();
@@ -196,6 +198,7 @@ bool AmqpClient::answer(const ServerFrame& frame) {
   } else if (frame.is<amqp::ConnectionBlocked>()) {
     blocked_ = true;
     ++times_blocked_;
+    blocked_reason_ = frame.as<amqp::ConnectionBlocked>().reason;
   } else if (frame.is<amqp::ConnectionUnblocked>()) {
     blocked_ = false;
   } else if (frame.is<amqp::ConnectionClose>()) {

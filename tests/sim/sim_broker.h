@@ -15,6 +15,7 @@
 #include "broker/amqp/methods.h"
 #include "broker/boot.h"
 #include "broker/broker_shard.h"
+#include "broker/disk_monitor.h"
 #include "broker/listener.h"
 #include "broker/memory_monitor.h"
 #include "broker/runtime/config.h"
@@ -59,6 +60,7 @@ class BrokerNode {
   std::vector<std::unique_ptr<broker::BrokerShard>> broker_shards_;
   std::unique_ptr<broker::Listener> listener_;
   std::unique_ptr<broker::MemoryMonitor> memory_monitor_;
+  std::unique_ptr<broker::DiskMonitor> disk_monitor_;
   bool shut_down_done_ = false;
   runtime::Status lost_;
 };
@@ -102,6 +104,8 @@ class AmqpClient {
   bool closed() const { return socket_.closed(); }
   bool blocked() const { return blocked_; }
   int times_blocked() const { return times_blocked_; }
+  // Of the last connection.blocked.
+  const std::string& blocked_reason() const { return blocked_reason_; }
   // Of the connection.close that the node sent; 0: none.
   std::uint16_t close_code() const { return close_code_; }
   const std::string& close_text() const { return close_text_; }
@@ -184,6 +188,7 @@ class AmqpClient {
   bool opened_ = false;
   bool blocked_ = false;
   int times_blocked_ = 0;
+  std::string blocked_reason_;
   std::uint16_t close_code_ = 0;
   bool close_ok_ = false;
 };

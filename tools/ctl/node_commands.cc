@@ -195,11 +195,61 @@ int await_startup(Context& context) {
   return context.fail(kExitTimeout, last.text());
 }
 
+// --- limits of the running node ------------------------------------------------------------------
+
+Json number_or_text(const std::string& text) {
+  const Json number = Json::parse(text, nullptr, false);
+  return number.is_number() ? number : Json(text);
+}
+
+int put_limit(Context& context, const std::string& node, const char* limit, const char* member,
+              const std::string& value) {
+  int code = kExitOk;
+  Reply reply;
+  const Json body = {{member, number_or_text(value)}};
+  if (!context.send({"PUT", path_of({"nodes", node, limit}), json_line(body)}, reply, code)) {
+    return code;
+  }
+  return reply.good() ? context.done() : context.refused(reply);
+}
+
+int set_disk_free_limit(Context& context) {
+  const auto& words = context.line.arguments;
+  const bool times = words.size() == 2;
+  if (times && words[0] != "mem_relative") {
+    return context.fail(kExitUsage, fmt::format("'{}' is not mem_relative", words[0]));
+  }
+  const std::string node = context.node();
+  context.banner(fmt::format("Setting disk free limit on {} to {}{} ...", node, words.back(),
+                             times ? " times the total RAM" : ""));
+  return put_limit(context, node, "disk-free-limit", times ? "mem_relative" : "absolute",
+                   words.back());
+}
+
+int set_vm_memory_high_watermark(Context& context) {
+  const auto& words = context.line.arguments;
+  const bool absolute = words.size() == 2;
+  if (absolute && words[0] != "absolute") {
+    return context.fail(kExitUsage, fmt::format("'{}' is not absolute", words[0]));
+  }
+  const std::string node = context.node();
+  context.banner(fmt::format("Setting memory threshold on {} to {}{} ...", node, words.back(),
+                             absolute ? " bytes" : ""));
+  return put_limit(context, node, "vm-memory-high-watermark", absolute ? "absolute" : "relative",
+                   words.back());
+}
+
 constexpr std::array kCommands = {
     Command{kGroup, "await_startup", "[--timeout <timeout>]", "Waits until the node serves", 0, 0,
             "", await_startup},
     Command{kGroup, "cluster_status", "", "Displays the nodes of the cluster", 0, 0, "",
             cluster_status},
+    Command{kGroup, "set_disk_free_limit", "<size> | mem_relative <times>",
+            "Sets the free disk space below which publishers wait, until the node stops", 1, 2, "",
+            set_disk_free_limit},
+    Command{kGroup, "set_vm_memory_high_watermark", "<part> | absolute <size>",
+            "Sets the memory above which publishers wait, until the node stops", 1, 2, "",
+            set_vm_memory_high_watermark},
     Command{kGroup, "status", "", "Displays status of a node", 0, 0, "", status},
 };
 

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "queue/store/directory_name.h"
 #include "tools/ctl/command.h"
 
 namespace ringtail::ctl {
@@ -49,11 +50,53 @@ int delete_queue(Context& context) {
                                   present.value("messages_ready", 0)));
 }
 
+// --- directories ---------------------------------------------------------------------------------
+
+std::string text_in(const Json& object, const char* member) {
+  const Json& value = field(object, member);
+  return value.is_string() ? value.get<std::string>() : "";
+}
+
+// Names go into directories one way only, so all queues of the node are tried.
+int find_directory(Context& context, const std::string& directory) {
+  context.banner(fmt::format("Looking for the queue of directory {} ...", directory));
+  int code = kExitOk;
+  Reply reply;
+  if (!context.send({"GET", "queues?columns=vhost,name"}, reply, code)) return code;
+  if (!reply.good()) return context.refused(reply);
+  Table table{{"vhost", "name"}, {}};
+  for (const Json& queue : reply.json()) {
+    const std::string vhost = text_in(queue, "vhost");
+    const std::string name = text_in(queue, "name");
+    const auto made = queue::store::directory_name(vhost, name);
+    if (made.ok() && made.value() == directory) table.add({vhost, name});
+  }
+  if (table.rows.empty()) {
+    return context.fail(kExitData, fmt::format("no queue here has the directory {}", directory));
+  }
+  return context.print(table);
+}
+
+// Asks nobody unless a queue is to be found.
+int queue_directory(Context& context) {
+  const bool find = context.line.has("find");
+  if (find != context.line.arguments.empty()) {
+    return context.fail(kExitUsage, "either a queue or --find and a directory is needed");
+  }
+  if (find) return find_directory(context, context.line.value("find", ""));
+  const auto directory = queue::store::directory_name(context.line.vhost(), context.argument(0));
+  if (!directory.ok()) return context.fail(kExitData, directory.status().text());
+  return context.done(directory.value());
+}
+
 constexpr std::array kCommands = {
     Command{kGroup, "delete_queue", "[--vhost <vhost>] <queue> [--if-empty|-e] [--if-unused|-u]",
             "Deletes a queue", 1, 1, "vhost if-empty if-unused", delete_queue},
     Command{kGroup, "purge_queue", "[--vhost <vhost>] <queue>",
             "Removes all ready messages of a queue", 1, 1, "vhost", purge_queue},
+    Command{kGroup, "queue_directory", "[--vhost <vhost>] <queue> | --find <directory>",
+            "Says in which directory a queue lies, or which queue lies in one", 0, 1, "vhost find",
+            queue_directory},
 };
 
 }  // namespace

@@ -21,6 +21,7 @@ struct Free {
   void operator()(X509* certificate) const { X509_free(certificate); }
   void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
   void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+  void operator()(ASN1_TIME* time) const { ASN1_TIME_free(time); }
   void operator()(STACK_OF(X509_NAME) * names) const {
     sk_X509_NAME_pop_free(names, X509_NAME_free);
   }
@@ -249,6 +250,37 @@ std::string describe_certificate(std::string_view pem) {
   if (certificate == nullptr) return {};
   return distinguished_name(X509_get_subject_name(certificate.get())) + ", valid until " +
          time_text(X509_get0_notAfter(certificate.get()));
+}
+
+namespace {
+
+bool seconds_of(const ASN1_TIME* time, std::int64_t& seconds) {
+  const Owned<ASN1_TIME> epoch(ASN1_TIME_set(nullptr, 0));
+  int days = 0;
+  int rest = 0;
+  if (epoch == nullptr || ASN1_TIME_diff(&days, &rest, epoch.get(), time) != 1) return false;
+  seconds = std::int64_t{days} * 86400 + rest;
+  return true;
+}
+
+}  // namespace
+
+Result<std::vector<CertificateTimes>> certificate_times(std::string_view pem) {
+  const Owned<BIO> bio = memory_bio(pem);
+  std::vector<CertificateTimes> times;
+  while (true) {
+    const Owned<X509> certificate(PEM_read_bio_X509(bio.get(), nullptr, give_password, nullptr));
+    ERR_clear_error();
+    if (certificate == nullptr) break;
+    CertificateTimes& one = times.emplace_back();
+    if (!seconds_of(X509_get0_notBefore(certificate.get()), one.begin_s) ||
+        !seconds_of(X509_get0_notAfter(certificate.get()), one.end_s)) {
+      ERR_clear_error();
+      return Status(Code::kInvalid, "a certificate does not say until when it is valid");
+    }
+  }
+  if (times.empty()) return Status(Code::kInvalid, "there is no certificate in PEM form");
+  return times;
 }
 
 }  // namespace ringtail::runtime

@@ -4,9 +4,11 @@
 // OpenSSL's headers are included in this folder only (tools/lint_layers.py).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "broker/runtime/status.h"
 
@@ -59,5 +61,13 @@ class TlsContext {
 // When the certificate (the first of the text) ceases to be valid, and who it is, for the log:
 // "CN=node1,O=Example, valid until 2025-01-01T00:00:00Z". Empty when it cannot be read.
 std::string describe_certificate(std::string_view pem);
+
+// From when to when a certificate is valid, in seconds since 1970.
+struct CertificateTimes {
+  std::int64_t begin_s = 0;
+  std::int64_t end_s = 0;
+};
+// Of every certificate in the text, in order. kInvalid: there is none, or a time that is none.
+Result<std::vector<CertificateTimes>> certificate_times(std::string_view pem);
 
 }  // namespace ringtail::runtime

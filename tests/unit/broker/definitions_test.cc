@@ -98,6 +98,25 @@ Json sorted(Json definitions) {
   return definitions;
 }
 
+// As the HTTP interface gathers them, in one go.
+Definitions read_all(const Store& store, const std::string& vhost) {
+  Definitions definitions;
+  definitions.read_heads(store, vhost);
+  for (const auto& one : definitions.vhosts) {
+    store.for_each_queue_of(one->name, [&](const auto& queue) { definitions.add_queue(queue); });
+    store.for_each_binding(one->name, [&](const auto& it) { definitions.bindings.push_back(it); });
+  }
+  return definitions;
+}
+
+OrderedJson exported_all(const Store& store) {
+  return export_definitions(read_all(store, ""), kNames);
+}
+
+OrderedJson exported_vhost(const Store& store, const std::string& vhost) {
+  return export_definitions_of_vhost(read_all(store, vhost), kNames);
+}
+
 }  // namespace
 
 TEST_CASE("a real export of RabbitMQ 3.10.8 loads whole and comes out as it was") {
@@ -125,11 +144,11 @@ TEST_CASE("a real export of RabbitMQ 3.10.8 loads whole and comes out as it was"
   CHECK(store.queue("shop front", "orders.sac")->options.single_active_consumer);
   CHECK(store.queue("shop front", "pay.quorum")->options.type == QueueType::kQuorum);
 
-  Json exported = Json(export_definitions(store, kNames));
+  Json exported = Json(exported_all(store));
   CHECK(json_text(sorted(exported)) == json_text(sorted(Json::parse(text))));
   // And that again: nothing is replaced by anything else.
   CHECK(apply_all(store, import_text(exported.dump())) == "");
-  CHECK(Json(export_definitions(store, kNames)) == exported);
+  CHECK(Json(exported_all(store)) == exported);
 }
 
 // It writes some objects as lists of pairs, which it cannot read itself, and leaves internal
@@ -143,7 +162,7 @@ TEST_CASE("an export made by RabbitMQ's command line loads whole") {
         "there is no such exchange\n");
   CHECK(store.vhost("shop front")->limits.max_queues == 500U);
   CHECK(store.vhost("shop front")->description == "The shop");
-  const std::string text = json_text(export_definitions(store, kNames));
+  const std::string text = json_text(exported_all(store));
   CHECK(text.find(
             R"({"value":{"pattern":".*","definition":{"expires":3600000,"max-length":5000},)") !=
         std::string::npos);
@@ -152,7 +171,7 @@ TEST_CASE("an export made by RabbitMQ's command line loads whole") {
 TEST_CASE("members are written in RabbitMQ's order") {
   Store store(1);
   apply_all(store, import_text(file_text("definitions-3.10.json")));
-  const std::string text = json_text(export_definitions(store, kNames));
+  const std::string text = json_text(exported_all(store));
   CHECK(text.starts_with(R"({"rabbit_version":"3.10.8","rabbitmq_version":"3.10.8",)"
                          R"("product_name":"RabbitMQ","product_version":"3.10.8","users":[)"));
   CHECK(text.find(R"({"name":"log","vhost":"audit","type":"fanout","durable":true,)"
@@ -163,7 +182,7 @@ TEST_CASE("members are written in RabbitMQ's order") {
 TEST_CASE("the export of one vhost goes into another") {
   Store store(1);
   apply_all(store, import_text(file_text("definitions-3.10.json")));
-  const OrderedJson exported = export_definitions_of(store, "shop front", kNames);
+  const OrderedJson exported = exported_vhost(store, "shop front");
   CHECK(exported["queues"].size() == 12);
   CHECK(!exported["queues"][0].contains("vhost"));
   CHECK(!exported.contains("users"));
@@ -176,7 +195,7 @@ TEST_CASE("the export of one vhost goes into another") {
   const auto imported = import_text(json_text(exported), {.vhost = "copy"});
   CHECK(json_text(Json(imported.problems)) == "[]");
   CHECK(apply_all(store, imported) == "");
-  CHECK(export_definitions_of(store, "copy", kNames)["bindings"] == exported["bindings"]);
+  CHECK(exported_vhost(store, "copy")["bindings"] == exported["bindings"]);
   CHECK(store.vhost("copy")->limits.max_queues == 500U);
 }
 
@@ -186,11 +205,22 @@ TEST_CASE("what is exclusive or predeclared is not exported") {
   store.apply(queue_named("q", 0));
   store.apply(Bind{{.vhost = "/", .source = "amq.topic", .destination = "mine"}});
   store.apply(Bind{{.vhost = "/", .source = "amq.topic", .destination = "q"}});
-  const OrderedJson exported = export_definitions(store, kNames);
+  const OrderedJson exported = exported_all(store);
   CHECK(exported["queues"].size() == 1);
   CHECK(exported["exchanges"].empty());
   REQUIRE(exported["bindings"].size() == 1);
   CHECK(exported["bindings"][0]["destination"] == "q");
+}
+
+// The parts are read one after the other.
+TEST_CASE("a binding whose end came or went meanwhile is not exported") {
+  Store store(1);
+  store.apply(queue_named("late", 0));
+  store.apply(Bind{{.vhost = "/", .source = "amq.topic", .destination = "late"}});
+  Definitions definitions = read_all(store, "");
+  CHECK(export_definitions(definitions, kNames)["bindings"].size() == 1);
+  definitions.queues.clear();
+  CHECK(export_definitions(definitions, kNames)["bindings"].empty());
 }
 
 TEST_CASE("a file of RabbitMQ 3.6") {

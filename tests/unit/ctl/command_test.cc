@@ -69,6 +69,49 @@ TEST_CASE("help and version ask nobody") {
   CHECK(api.requests.empty());
 }
 
+TEST_CASE("limits of the running node") {
+  FakeApi api;
+  api.answer("GET overview", R"({"node":"n@h"})");
+  api.answer("PUT nodes/n%40h/disk-free-limit", "", 204);
+  api.answer("PUT nodes/n%40h/vm-memory-high-watermark", "", 204);
+  const auto sent = [&](std::vector<const char*> words) {
+    const Ran ran = run(api, std::move(words));
+    CHECK_MESSAGE(ran.code == kExitOk, ran.err);
+    return api.changes.back();
+  };
+  CHECK(sent({"set_disk_free_limit", "2GB"}) ==
+        R"(PUT nodes/n%40h/disk-free-limit {"absolute":"2GB"})");
+  CHECK(sent({"set_disk_free_limit", "1000"}) ==
+        R"(PUT nodes/n%40h/disk-free-limit {"absolute":1000})");
+  CHECK(sent({"set_disk_free_limit", "mem_relative", "1.5"}) ==
+        R"(PUT nodes/n%40h/disk-free-limit {"mem_relative":1.5})");
+  CHECK(sent({"set_vm_memory_high_watermark", "0.6"}) ==
+        R"(PUT nodes/n%40h/vm-memory-high-watermark {"relative":0.6})");
+  CHECK(sent({"set_vm_memory_high_watermark", "absolute", "2GB"}) ==
+        R"(PUT nodes/n%40h/vm-memory-high-watermark {"absolute":"2GB"})");
+  CHECK(run(api, {"set_disk_free_limit", "absolute", "2GB"}).code == kExitUsage);
+  CHECK(run(api, {"set_vm_memory_high_watermark", "mem_relative", "1"}).code == kExitUsage);
+}
+
+TEST_CASE("the directory of a queue, and the queue of a directory") {
+  FakeApi api;
+  const Ran ran = run(api, {"queue_directory", "-p", "myvhost_rhu", "archive"});
+  CHECK(ran.code == kExitOk);
+  CHECK(ran.out == "EUVCFMQ3KCK9L8KMFN5Q0WBQR\n");
+  CHECK(run(api, {"queue_directory"}).code == kExitUsage);
+  CHECK(run(api, {"queue_directory", "q", "--find", "X"}).code == kExitUsage);
+  CHECK(run(api, {"queue_directory", std::string(256, 'q').c_str()}).code == kExitData);
+  CHECK(api.requests.empty());
+
+  api.answer("GET queues?columns=vhost,name",
+             R"([{"vhost":"/","name":"archive"},{"vhost":"myvhost_rhu","name":"archive"}])");
+  CHECK(run(api, {"-q", "queue_directory", "--find", "EUVCFMQ3KCK9L8KMFN5Q0WBQR"}).out ==
+        "vhost\tname\nmyvhost_rhu\tarchive\n");
+  const Ran none = run(api, {"queue_directory", "--find", "EUVCFMQ3KCK9L8KMFN5Q0WBQ"});
+  CHECK(none.code == kExitData);
+  CHECK(none.err == "Error:\nno queue here has the directory EUVCFMQ3KCK9L8KMFN5Q0WBQ\n");
+}
+
 TEST_CASE("lists of queues") {
   FakeApi api;
   api.answer("GET vhosts/a%2Fb", "{}");

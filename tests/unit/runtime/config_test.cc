@@ -180,8 +180,8 @@ TEST_CASE("a bad value names the flag, the value and the rule") {
 
 TEST_CASE("flags of later versions and unknown ones are refused by name") {
   for (const char* flag :
-       {"metrics-port", "cluster-port", "join", "cookie-file", "disk-free-limit",
-        "heartbeat-interval-ms", "lease-ms", "node-down-ms", "cluster-partition-handling"}) {
+       {"metrics-port", "cluster-port", "join", "cookie-file", "heartbeat-interval-ms", "lease-ms",
+        "node-down-ms", "cluster-partition-handling"}) {
     CAPTURE(flag);
     const std::string error = error_of({"--" + std::string(flag), "1"});
     CHECK(error == "flag --" + std::string(flag) +
@@ -264,6 +264,35 @@ TEST_CASE("the watermark is a part or a size") {
   CHECK(config_of({"--memory-high-watermark", "123456789"}).memory_high_watermark == 123456789);
 }
 
+TEST_CASE("the limit of the disk is a size or a multiple of the memory") {
+  CHECK(config_of({}).disk_free_limit == 50'000'000);
+  CHECK(config_of({"--disk-free-limit", "2GB"}).disk_free_limit == 2'000'000'000);
+  CHECK(config_of({"--disk-free-limit", "1"}).disk_free_limit == 1);
+  CHECK(config_of({"--disk-free-limit", "0"}).disk_free_limit == 0);
+  const std::uint64_t memory = config_of({"--memory-high-watermark", "1"}).memory_high_watermark;
+  CHECK(config_of({"--disk-free-limit", "1.0"}).disk_free_limit == memory);
+  CHECK(file_config("disk_free_limit.absolute = 64MiB").disk_free_limit == 64ULL << 20);
+  CHECK(file_config("disk_free_limit = 7").disk_free_limit == 7);
+  CHECK(file_config("disk_free_limit.relative = 1.5").disk_free_limit_relative == 1.5);
+  for (const char* both : {"disk_free_limit.absolute = 8\ndisk_free_limit.relative = 2.0",
+                           "disk_free_limit.relative = 2.0\ndisk_free_limit.absolute = 8"}) {
+    CHECK(file_config(both).disk_free_limit == 8);
+    CHECK(file_config(both).disk_free_limit_relative == 0);
+  }
+  const TemporaryFile relative("disk_free_limit.relative = 2.0\n");
+  CHECK(config_of({"--config", relative.path()}).disk_free_limit > memory);
+  CHECK(config_of({"--config", relative.path(), "--disk-free-limit", "9"}).disk_free_limit == 9);
+  const TemporaryFile absolute("disk_free_limit.absolute = 9\n");
+  CHECK(config_of({"--config", absolute.path(), "--disk-free-limit", "1.0"}).disk_free_limit ==
+        memory);
+}
+
+TEST_CASE("the paging ratio is a part of the watermark") {
+  CHECK(config_of({}).paging_ratio == 0.5);
+  CHECK(file_config("vm_memory_high_watermark_paging_ratio = 0.75").paging_ratio == 0.75);
+  CHECK(file_config("memory_high_watermark_paging_ratio = 1").paging_ratio == 1);
+}
+
 TEST_CASE("a file: comments, quotes, spaces, line ends") {
   const Config config = file_config(
       "# a comment\r\n"
@@ -323,14 +352,29 @@ TEST_CASE("a file: RabbitMQ's keys that act") {
   CHECK(config.warnings.empty());
   CHECK(file_config("handshake_timeout = infinity").handshake_timeout_ms == 4294967295U);
   CHECK(file_config("vm_memory_high_watermark.absolute = 1GB").memory_high_watermark == 1000000000);
-  for (const char* wrong :
-       {"handshake_timeout = 0", "handshake_timeout = soon", "log.console = maybe",
-        "log.console.level = loud", "default_pass =", "default_user = ''",
-        "vm_memory_high_watermark.relative = 1.5", "vm_memory_high_watermark.absolute = much",
-        "default_pass = encrypted:abc", "default_pass = $(RINGTAIL_NO_SUCH)", "default_pass = $(X",
-        "heartbeat = x", "listeners.tcp = 5672", "loopback_users = guest",
-        "loopback_users.guest = no", "listeners.tcp.1 = localhost:5672", "listeners.tcp.1 = 70000",
-        "listeners.tcp.default = :1", "listeners.tcp.1 = 127.0.0.1:70000"}) {
+  for (const char* wrong : {"handshake_timeout = 0",
+                            "handshake_timeout = soon",
+                            "log.console = maybe",
+                            "log.console.level = loud",
+                            "default_pass =",
+                            "default_user = ''",
+                            "vm_memory_high_watermark.relative = 1.5",
+                            "disk_free_limit.absolute = much",
+                            "disk_free_limit.relative = 0",
+                            "disk_free_limit.relative = 1GB",
+                            "vm_memory_high_watermark_paging_ratio = 1.5",
+                            "vm_memory_high_watermark.absolute = much",
+                            "default_pass = encrypted:abc",
+                            "default_pass = $(RINGTAIL_NO_SUCH)",
+                            "default_pass = $(X",
+                            "heartbeat = x",
+                            "listeners.tcp = 5672",
+                            "loopback_users = guest",
+                            "loopback_users.guest = no",
+                            "listeners.tcp.1 = localhost:5672",
+                            "listeners.tcp.1 = 70000",
+                            "listeners.tcp.default = :1",
+                            "listeners.tcp.1 = 127.0.0.1:70000"}) {
     const std::string line(wrong);
     const std::string key = line.substr(0, line.find(' '));
     CHECK(file_error("\n" + line).find("test.conf line 2: " + key + ": '") == 0);
@@ -384,11 +428,9 @@ TEST_CASE("a file: known keys without effect are warned about") {
                           "cluster_partition_handling.pause_if_all_down.nodes.1",
                           "cluster_keepalive_interval",
                           "net_ticktime",
-                          "vm_memory_high_watermark_paging_ratio",
                           "vm_memory_calculation_strategy",
                           "total_memory_available_override_value",
                           "memory_monitor_interval",
-                          "disk_free_limit.absolute",
                           "queue_master_locator",
                           "mirroring_sync_batch_size",
                           "channel_max_per_node",
