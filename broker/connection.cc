@@ -1,12 +1,12 @@
 #include "broker/connection.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "broker/amqp/errors.h"
 #include "broker/channel.h"
 #include "broker/connection_registry.h"
+#include "broker/runtime/copy_bytes.h"
 #include "broker/runtime/log.h"
 
 namespace ringtail::broker {
@@ -96,7 +96,7 @@ void Connection::on_read(std::span<std::uint8_t> data) noexcept {
   std::span<const std::uint8_t> input = data;
   if (!leftover_.empty()) {
     std::uint8_t* begin = data.data() - leftover_.size();
-    std::memcpy(begin, leftover_.data(), leftover_.size());
+    runtime::copy_bytes(begin, leftover_.data(), leftover_.size());
     input = {begin, data.size() + leftover_.size()};
     leftover_.clear();
   }

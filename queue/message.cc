@@ -6,6 +6,7 @@
 #include <new>
 
 #include "broker/runtime/check.h"
+#include "broker/runtime/copy_bytes.h"
 #include "broker/runtime/limits.h"
 #include "broker/runtime/memory_gauge.h"
 
@@ -78,7 +79,8 @@ void Message::append_body(std::span<const std::uint8_t> part) {
   RT_CHECK(part.size() <= body_missing(), "more body than announced");
   if (part.empty()) return;
   if (body_is_inline()) {
-    std::memcpy(tail() + route_size_ + properties_size_ + body_received_, part.data(), part.size());
+    runtime::copy_bytes(tail() + route_size_ + properties_size_ + body_received_, part.data(),
+                        part.size());
     body_received_ += part.size();
     return;
   }
@@ -88,7 +90,8 @@ void Message::append_body(std::span<const std::uint8_t> part) {
     // message before its body is complete, so that its bytes may still be written.
     const runtime::Bytes& last = large_body_.pieces().back();
     const std::size_t room = large_body_.size() - static_cast<std::size_t>(body_received_);
-    std::memcpy(const_cast<std::uint8_t*>(last.data()) + (last.size() - room), part.data(), size);
+    runtime::copy_bytes(const_cast<std::uint8_t*>(last.data()) + (last.size() - room), part.data(),
+                        size);
     body_received_ += size;
     part = part.subspan(size);
   }

@@ -4,6 +4,7 @@
 #include <limits>
 #include <new>
 
+#include "broker/runtime/copy_bytes.h"
 #include "broker/runtime/memory_gauge.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -84,7 +85,7 @@ void Block::destroy(Block* block) {
 Bytes Bytes::copy(std::span<const std::uint8_t> source) {
   if (source.empty()) return {};
   Block* block = Block::create(source.size());
-  std::memcpy(block->data(), source.data(), source.size());
+  copy_bytes(block->data(), source.data(), source.size());
   return adopt(block, block->data(), source.size());
 }
 

@@ -4,8 +4,9 @@
 #include <openssl/ssl.h>
 
 #include <algorithm>
-#include <cstring>
+#include <cstdint>
 
+#include "broker/runtime/copy_bytes.h"
 #include "broker/runtime/limits.h"
 #include "broker/runtime/tls/tls_certificate.h"
 
@@ -13,8 +14,12 @@ namespace ringtail::runtime {
 
 namespace {
 
-// The plaintext of one record (RFC 8446, 5.1).
+// One record (RFC 8446, 5.1): the plaintext, and what lies before its encrypted form.
 constexpr std::size_t kRecordMax = 16 * 1024;
+constexpr std::size_t kRecordHeader = 5;
+constexpr std::size_t kPage = 4096;
+// How near in their pages a target must lie behind its source for a slow memcpy (copy_bytes.h).
+constexpr std::size_t kNear = 64;
 // Encrypted in one go before the inner stream is asked whether it takes more.
 constexpr std::size_t kBatchMax = 128 * 1024;
 // Pieces looked at to fill one record.
@@ -29,17 +34,43 @@ constexpr std::size_t kControlOutputMax = 16 * 1024;
 constexpr std::size_t kHandshakeReadMax = 64 * 1024;
 constexpr std::uint8_t kHandshakeRecord = 22;
 
+// OpenSSL copies a record from the owner's memory into a buffer of its own and back, by the memcpy
+// that copy_bytes() keeps away from. Where that buffer lies is seen when a record passes the BIO,
+// and the next one is nearly always there again. This decides nothing but how fast it copies.
+thread_local std::uintptr_t encrypts_at = 0;
+thread_local std::uintptr_t decrypts_at = 0;
+
+bool is_copied_slowly(const std::uint8_t* data) {
+  return (encrypts_at - reinterpret_cast<std::uintptr_t>(data)) % kPage < kNear;
+}
+
+// From `memory` on, in less than a page: where it lies far from `other` as offsets in a page go.
+std::uint8_t* far_from(std::uintptr_t other, std::uint8_t* memory) {
+  return memory + (other + kPage / 2 - reinterpret_cast<std::uintptr_t>(memory)) % kPage;
+}
+
 // One per thread: a shard's streams read and write one after the other.
 std::uint8_t* plain_buffer() {
   static thread_local std::unique_ptr<std::uint8_t[]> memory;
-  if (!memory) memory = std::make_unique<std::uint8_t[]>(kReadHeadroom + kPlainBufferSize);
-  return memory.get() + kReadHeadroom;
+  if (!memory) memory = std::make_unique<std::uint8_t[]>(kReadHeadroom + kPlainBufferSize + kPage);
+  return far_from(decrypts_at, memory.get() + kReadHeadroom);
 }
 
 std::uint8_t* record_buffer() {
   static thread_local std::unique_ptr<std::uint8_t[]> memory;
-  if (!memory) memory = std::make_unique<std::uint8_t[]>(kRecordMax);
-  return memory.get();
+  if (!memory) memory = std::make_unique<std::uint8_t[]>(kRecordMax + kPage);
+  return far_from(encrypts_at, memory.get());
+}
+
+std::size_t gather(std::span<const OutChain::Piece> pieces, std::size_t wanted, std::uint8_t* to) {
+  std::size_t size = 0;
+  for (const OutChain::Piece& piece : pieces) {
+    const std::size_t part = std::min(piece.size, wanted - size);
+    copy_bytes(to + size, piece.data, part);
+    size += part;
+    if (size == wanted) break;
+  }
+  return size;
 }
 
 bool is_numeric_address(const std::string& name) {
@@ -71,14 +102,20 @@ struct TlsStream::Ssl {
       return -1;
     }
     const std::size_t count = std::min(input.size(), static_cast<std::size_t>(std::max(size, 0)));
-    std::memcpy(data, input.data(), count);
+    copy_bytes(data, input.data(), count);
     input = input.subspan(count);
+    if (count > kRecordHeader) decrypts_at = reinterpret_cast<std::uintptr_t>(data);
     return static_cast<int>(count);
   }
 
   static int write(BIO* bio, const char* data, int size) {
     BIO_clear_retry_flags(bio);
-    if (size > 0) stream_of(bio).cipher_.append_copy(data, static_cast<std::size_t>(size));
+    if (size <= 0) return size;
+    const auto count = static_cast<std::size_t>(size);
+    OutChain& cipher = stream_of(bio).cipher_;
+    copy_bytes(cipher.reserve(count), data, count);
+    cipher.advance(count);
+    encrypts_at = reinterpret_cast<std::uintptr_t>(data) + kRecordHeader;
     return size;
   }
 
@@ -337,18 +374,13 @@ bool TlsStream::encrypt_batch() {
     const std::size_t count = plain_.peek(pieces);
     const std::uint8_t* data = pieces[0].data;
     std::size_t size = std::min(pieces[0].size, left);
-    if (size > kRecordMax) {
+    const std::size_t record = std::min(left, kRecordMax);
+    if (size < record || (record > kCopyAtOnceMax && is_copied_slowly(data))) {
+      std::uint8_t* const buffer = record_buffer();
+      size = gather({pieces, count}, record, buffer);
+      data = buffer;
+    } else if (size > kRecordMax) {
       size -= size % kRecordMax;  // the rest goes into one record with what follows
-    } else if (size < kRecordMax && size < left) {
-      std::uint8_t* record = record_buffer();
-      const std::size_t wanted = std::min(left, kRecordMax);
-      size = 0;
-      for (std::size_t i = 0; i < count && size < wanted; ++i) {
-        const std::size_t part = std::min(pieces[i].size, wanted - size);
-        std::memcpy(record + size, pieces[i].data, part);
-        size += part;
-      }
-      data = record;
     }
     ERR_clear_error();
     if (SSL_write(ssl_, data, static_cast<int>(size)) != static_cast<int>(size)) {

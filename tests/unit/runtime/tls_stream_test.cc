@@ -401,6 +401,24 @@ TEST_CASE("TLS: no certificate where none is required, and version and cipher as
   CHECK(net.server().stream->tls()->cipher == "ECDHE-ECDSA-AES256-GCM-SHA384");
 }
 
+TEST_CASE("TLS: AES-128 where nothing is configured, unless the client's order counts") {
+  const auto cipher = [](bool node_order, int version) {
+    TlsConfig config = server_config();
+    config.honor_cipher_order = node_order;
+    SimWorld world(1);
+    Net2 net(world, config);
+    TlsContext context = client_context();
+    SSL_CTX_set_max_proto_version(context.get(), version);
+    Peer& client = net.connect(context);
+    net.until([&] { return client.stream->tls() != nullptr; });
+    return client.stream->tls()->cipher;
+  };
+  CHECK(cipher(true, TLS1_3_VERSION) == "TLS_AES_128_GCM_SHA256");
+  CHECK(cipher(true, TLS1_2_VERSION) == "ECDHE-ECDSA-AES128-GCM-SHA256");
+  CHECK(cipher(false, TLS1_3_VERSION) == "TLS_AES_256_GCM_SHA384");  // OpenSSL's own order
+  CHECK(cipher(false, TLS1_2_VERSION) == "ECDHE-ECDSA-AES256-GCM-SHA384");
+}
+
 TEST_CASE("TLS: whom a client refuses") {
   const TestCertificate other({.authority = true});
   const auto reason = [](TlsContext context, const std::string& name) {
