@@ -1,12 +1,20 @@
-// Channel::ask, for the files that ask queues.
+// Channel::ask and what comes of it, for the files that ask queues.
 #pragma once
 
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "broker/channel.h"
 
 namespace ringtail::broker {
+
+// Why a queue did not do what it was asked.
+inline amqp::AmqpError unusable_queue(queue::Answer answer, std::string_view vhost,
+                                      std::string_view name) {
+  return answer == queue::Answer::kDamaged ? amqp::not_found_queue_damaged(vhost, name)
+                                           : amqp::not_found_queue(vhost, name);
+}
 
 template <typename Request>
 void Channel::ask(QueueLink& link, std::unique_ptr<Request> request, OnAnswer done) {

@@ -131,7 +131,7 @@ void Channel::consume_answered(const queue::ConsumeOk& answer, const std::string
   forget_consumer(*consumer);
   fail(answer.answer == queue::Answer::kExclusiveUse
            ? amqp::queue_in_exclusive_use(connection_.vhost(), queue_name)
-           : amqp::not_found_queue(connection_.vhost(), queue_name));
+           : unusable_queue(answer.answer, connection_.vhost(), queue_name));
 }
 
 void Channel::cancel(const amqp::BasicCancel& method) {
@@ -340,7 +340,7 @@ void Channel::get(const amqp::BasicGet& method) {
 
 void Channel::got(QueueLink& link, bool no_ack, queue::GetResult& result) {
   if (result.answer != queue::Answer::kOk) {
-    fail(amqp::not_found_queue(connection_.vhost(), link.record->name));
+    fail(unusable_queue(result.answer, connection_.vhost(), link.record->name));
     return;
   }
   if (!result.message) {

@@ -153,6 +153,8 @@ void Channel::queue_exists(const QueueRecordPtr& record, QueueRecordPtr wanted, 
         const auto& answer = runtime::letter_cast<queue::Inspected>(letter);
         if (answer.answer == queue::Answer::kOk) {
           queue_declared(record->name, answer.messages_ready, answer.consumers, no_wait);
+        } else if (answer.answer == queue::Answer::kDamaged) {
+          fail(unusable_queue(answer.answer, record->vhost, record->name));
         } else if (wanted != nullptr) {
           // It is being deleted: the declaration comes after that.
           auto again = std::make_shared<QueueRecord>(*wanted);
@@ -183,7 +185,7 @@ void Channel::queue_purge(const amqp::QueuePurge& method) {
       [this, record, no_wait = method.nowait](runtime::Letter& letter) {
         const auto& answer = runtime::letter_cast<queue::Purged>(letter);
         if (answer.answer != queue::Answer::kOk) {
-          fail(amqp::not_found_queue(record->vhost, record->name));
+          fail(unusable_queue(answer.answer, record->vhost, record->name));
         } else if (!no_wait) {
           reply(amqp::QueuePurgeOk{.message_count = static_cast<std::uint32_t>(answer.messages)});
         }

@@ -194,6 +194,7 @@ enum class Answer : std::uint8_t {
   kExclusiveUse,
   kInUse,     // delete if-unused
   kNotEmpty,  // delete if-empty
+  kDamaged,   // what it has on the disk cannot be read
 };
 
 struct ConsumeOk : QueueLetter {

@@ -186,7 +186,7 @@ std::uint64_t QueueProcess::consumer_timeout() const {
 void QueueProcess::on_get(const Get& letter) {
   watch_use();
   const WaitingGet get{letter.from, letter.request, letter.no_ack};
-  if (going_ || (drop_by_rules() && ready_to_hand_out())) {
+  if (going_ || is_unreadable() || (drop_by_rules() && ready_to_hand_out())) {
     give(get);
   } else {
     waiting_gets_.push_back(get);
@@ -211,6 +211,8 @@ void QueueProcess::give(const WaitingGet& get) {
   result->request = get.request;
   if (going_) {
     result->answer = Answer::kNotFound;
+  } else if (is_unreadable()) {
+    result->answer = Answer::kDamaged;
   } else if (state_.ready() > 0) {
     Terms terms;
     Entry entry = state_.take(terms);
@@ -299,6 +301,8 @@ void QueueProcess::on_consume(const Consume& letter) {
   reply->consumer = letter.consumer;
   if (going_) {
     reply->answer = Answer::kNotFound;
+  } else if (is_unreadable()) {
+    reply->answer = Answer::kDamaged;
   } else if (!consumers_.admits(letter.exclusive)) {
     reply->answer = Answer::kExclusiveUse;
   }
@@ -387,6 +391,8 @@ void QueueProcess::on_purge(const Purge& letter) {
   auto reply = reply_to<Purged>(letter);
   if (going_) {
     reply->answer = Answer::kNotFound;
+  } else if (is_unreadable()) {
+    reply->answer = Answer::kDamaged;
   } else {
     reply->messages = state_.ready();
     for (EntryFifo& entries : state_.take_all()) discard_.add(std::move(entries));
@@ -431,6 +437,8 @@ void QueueProcess::on_inspect(const Inspect& letter) {
   auto reply = reply_to<Inspected>(letter);
   if (going_) {
     reply->answer = Answer::kNotFound;
+  } else if (is_unreadable()) {
+    reply->answer = Answer::kDamaged;
   } else {
     reply->messages_ready = state_.ready();
     reply->messages_unacknowledged = unacked_.count();

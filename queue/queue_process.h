@@ -93,7 +93,7 @@ class QueueProcess final : public runtime::Actor,
   void restore(store::JournaledQueue journaled, std::function<void()> done);
   // `done` when the journals of former starts say nothing that is not kept elsewhere.
   void leave_former_journals(std::function<void()> done);
-  // Why the queue cannot be used; ok: it can.
+  // Why the queue takes no persistent messages; ok: it does.
   runtime::Status damage() const;
 
  private:
@@ -190,6 +190,7 @@ class QueueProcess final : public runtime::Actor,
   void settle_kept();
   void settle_all();
   void refuse_unkept();
+  bool is_unreadable() const { return backing_ != nullptr && backing_->unreadable; }
   bool refuses_for_damage(const Publish& letter, ChannelLink& link);
   store::QueueStore& make_store();
   // A message has left the queue for good.
@@ -290,6 +291,7 @@ class QueueProcess final : public runtime::Actor,
     bool has_backlog = false;  // that is not in memory
     bool idle = false;         // a restart found nothing
     runtime::Status damage;
+    bool unreadable = false;  // so that it is of no use
   };
   std::unique_ptr<Backing> backing_;
   std::unique_ptr<store::QueueStore> store_;  // after all that it looks at

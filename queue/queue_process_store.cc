@@ -192,9 +192,11 @@ void QueueProcess::store_failed(const Status& why) noexcept {
                  "queue '{}' in vhost '{}' takes no more persistent messages: {}", record_->name,
                  record_->vhost, why.text());
     backing_->damage = why;
+    backing_->unreadable = why.code() == runtime::Code::kCorrupt;
   }
   refuse_unkept();
   dispatch();
+  if (backing_->unreadable) refuse_gets();
 }
 
 Status QueueProcess::damage() const { return backing_ == nullptr ? Status() : backing_->damage; }

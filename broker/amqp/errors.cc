@@ -62,6 +62,11 @@ AmqpError not_found_home_node_down(std::string_view vhost, std::string_view queu
                                       queue_text(vhost, queue), " is down or inaccessible"});
 }
 
+AmqpError not_found_queue_damaged(std::string_view vhost, std::string_view queue) {
+  return error(ReplyCode::kNotFound,
+               {queue_text(vhost, queue), " is damaged on disk and can only be deleted"});
+}
+
 AmqpError not_found_queue_timeout(std::string_view vhost, std::string_view queue) {
   return error(ReplyCode::kNotFound,
                {"failed to perform operation on ", queue_text(vhost, queue), " due to timeout"});

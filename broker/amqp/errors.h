@@ -23,6 +23,9 @@ AmqpError not_found_exchange(std::string_view vhost, std::string_view exchange);
 AmqpError not_found_no_previous_queue();
 AmqpError not_found_home_node_down(std::string_view vhost, std::string_view queue,
                                    std::string_view node);
+// What it has on the disk cannot be read; RabbitMQ's text for a queue whose process has crashed has
+// no reason either, the node's log has it.
+AmqpError not_found_queue_damaged(std::string_view vhost, std::string_view queue);
 AmqpError not_found_queue_timeout(std::string_view vhost, std::string_view queue);
 // queue.bind of a pair of which one side or both are missing takes the two above.
 

@@ -255,6 +255,7 @@ Response delete_queue(Call& call) {
     case queue::Answer::kNotEmpty:
       return amqp_failure(amqp::queue_not_empty(queue->vhost, queue->name));
     case queue::Answer::kNotFound:
+    case queue::Answer::kDamaged:
       return not_found();
     case queue::Answer::kOk:
       break;
