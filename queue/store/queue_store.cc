@@ -50,6 +50,7 @@ QueueStore::QueueStore(StoreShard& shared, const QueueRecord& record, StoreOwner
              {record.qid, record.vhost, record.name}, durable_) {}
 
 QueueStore::~QueueStore() {
+  if (compaction_ != nullptr) shared_.end_compaction();
   shared_.give_light(light_);
   shared_.journal().forget(*this);
 }
@@ -115,6 +116,7 @@ void QueueStore::write_removals() {
 void QueueStore::end_turn() {
   write_removals();
   if (segments_.has_dead()) reap();
+  if (segments_.may_be_sparse()) compact();
 }
 
 void QueueStore::await() {
@@ -193,6 +195,7 @@ void QueueStore::leave_journal(JournalFileNumber) noexcept {
   leaving_.up_to = owner_.last_number();
   leaving_.wanted = true;
   leaving_.written_again = 0;
+  leaving_.committing = false;
   continue_leaving();
 }
 
@@ -201,6 +204,7 @@ void QueueStore::leave_former_journals(std::function<void()> done) {
   leaving_.up_to = std::max(leaving_.up_to, owner_.last_number());
   leaving_.wanted = true;
   leaving_.written_again = 0;
+  leaving_.committing = false;
   continue_leaving();
 }
 

@@ -148,6 +148,7 @@ class QueueStore final : public JournalUser {
     std::uint64_t up_to = 0;            // messages that must be covered
     JournalFileNumber needed = 0;       // for Journal::left(); 0: it has not asked
     JournalPosition written_again = 0;  // 0: not so
+    bool committing = false;            // the index that is being written says all of it
   };
   // Of one lane, on its way to a segment.
   struct Outgoing {
@@ -183,6 +184,23 @@ class QueueStore final : public JournalUser {
   void left();
   void reap();
 
+  void commit_if_due();
+
+  // --- queue_store_compact.cc ---
+  // Segments that are being put together.
+  struct Compaction {
+    std::vector<std::uint64_t> from;
+    std::size_t read = 0;  // of them
+    std::unique_ptr<Segment> made;
+    std::vector<std::pair<std::uint64_t, MessageFacts>> kept;  // by number
+    ByteBuffer bytes;
+  };
+  void compact();
+  void compact_next();
+  runtime::Status take_alive(const Segment& segment, std::span<const std::uint8_t> content);
+  void compacted();
+  void end_compaction();
+
   // --- queue_store_load.cc ---
   void read_done(std::uint8_t lane, std::uint64_t segment, const runtime::Status& status,
                  std::vector<std::uint8_t>& bytes);
@@ -214,7 +232,7 @@ class QueueStore final : public JournalUser {
   bool awaiting_ = false;
   bool in_journal_call_ = false;
   std::map<std::uint8_t, Mark> marks_;
-  bool marks_changed_ = false;  // the index does not say what they are
+  bool marks_changed_ = false;                              // the index does not say what they are
   std::map<std::uint8_t, std::uint64_t> delivered_before_;  // by former runs
 
   std::uint64_t assigned_ = 0;  // numbers up to here are in a segment, or on the way
@@ -229,6 +247,7 @@ class QueueStore final : public JournalUser {
   std::size_t light_ = 0;  // octets that are written to the journal again
   std::function<void()> former_left_;
   std::unique_ptr<Restoring> restoring_;
+  std::unique_ptr<Compaction> compaction_;
   std::map<std::uint8_t, Cursor> cursors_;
 };
 

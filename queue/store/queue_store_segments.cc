@@ -116,11 +116,8 @@ void QueueStore::write_done(const Status& status) {
   if (!status.ok()) return;  // nothing more is written, and nothing leaves memory
   writing_ = false;
   written_ = assigned_;
-  if (!gone_.empty() && !leaving_.wanted) {
-    cover();
-  } else {
-    continue_leaving();
-  }
+  continue_leaving();
+  commit_if_due();
   owner_.store_moved();
 }
 
@@ -200,6 +197,8 @@ void QueueStore::commit_index(std::uint64_t covered) {
     known = std::max(known, mark.asked);
   }
   marks_changed_ = false;
+  // Only what was asked for before this may be left after it.
+  leaving_.committing = leaving_.wanted && leaving_.written_again == 0 && covered >= leaving_.up_to;
   ByteBuffer out;
   const bool whole =
       files_.index_size() == 0 ||
@@ -230,9 +229,10 @@ void QueueStore::committed(std::uint64_t covered, const Status& status) {
   committing_ = false;
   covered_ = covered;
   shared_.give_light(std::exchange(light_, 0));
-  if (leaving_.wanted && leaving_.written_again == 0 && covered_ >= leaving_.up_to) left();
+  if (leaving_.committing) left();
   if (segments_.has_dead()) reap();
   continue_leaving();
+  commit_if_due();
   owner_.store_moved();
 }
 
@@ -254,7 +254,12 @@ void QueueStore::reap() {
       files_.remove_segment(segment->state.number);
     }
   }
-  if (!gone_.empty() && !writing_) cover();
+  commit_if_due();
+}
+
+// Segments that are no longer needed go when the index has forgotten them.
+void QueueStore::commit_if_due() {
+  if (!gone_.empty() && !writing_ && !committing_ && failure_.ok()) cover();
 }
 
 }  // namespace ringtail::queue::store

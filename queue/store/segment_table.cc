@@ -37,6 +37,7 @@ void SegmentTable::added(std::uint8_t lane, std::uint64_t number, const MessageF
   state.last = number;
   state.bytes += bytes;
   if (segment->alive++ == 0) --dead_;
+  ++segment->records;
   if (facts.persistent) {
     ++state.live;
     state.live_bytes += facts.body_size;
@@ -72,6 +73,7 @@ void SegmentTable::removed(Position position, const MessageFacts& facts) {
   if (state.removed.add(number, number) == 0) return;
   RT_CHECK(segment->alive > 0, "more leaves a segment than was in it");
   if (--segment->alive == 0) ++dead_;
+  may_be_sparse_ |= is_sparse(*segment);
   if (facts.persistent) {
     --state.live;
     state.live_bytes -= facts.body_size;
@@ -173,12 +175,60 @@ void SegmentTable::restore(const IndexState& state) {
     auto made = std::make_unique<Segment>();
     made->state = kept;
     made->alive = kept.live;
+    made->records = kept.last - kept.first + 1;
+    may_be_sparse_ = true;
     made->restored = true;
     made->in_index = true;
     if (made->dead()) ++dead_;
     lanes_[kept.lane].emplace(kept.first, made.get());
     by_number_.emplace(number, std::move(made));
   }
+}
+
+std::vector<std::uint64_t> SegmentTable::sparse_run(
+    std::uint64_t octets, std::uint64_t least,
+    const std::function<std::uint64_t(std::uint8_t)>& before) {
+  may_be_sparse_ = false;
+  std::vector<std::uint64_t> run;
+  for (const auto& [lane, segments] : lanes_) {
+    std::uint64_t size = 0;
+    const std::uint64_t end = before(lane);
+    for (const auto& [first, segment] : segments) {
+      const SegmentState& state = segment->state;
+      const bool takes =
+          is_sparse(*segment) && state.bytes >= least && state.last < end && open(lane) != segment;
+      size += takes ? state.bytes / segment->records * segment->alive : octets;
+      if (size <= octets) {
+        run.push_back(state.number);
+      } else if (!run.empty()) {
+        may_be_sparse_ = true;
+        return run;
+      } else {
+        size = 0;
+      }
+    }
+    if (!run.empty()) return run;
+  }
+  return run;
+}
+
+void SegmentTable::replace(std::span<const std::uint64_t> old, std::unique_ptr<Segment> made,
+                           std::vector<std::uint64_t>& gone, std::vector<std::uint64_t>& unknown) {
+  last_ = nullptr;
+  for (const std::uint64_t number : old) {
+    const auto at = by_number_.find(number);
+    if (at == by_number_.end()) continue;  // it died meanwhile
+    const Segment& segment = *at->second;
+    (segment.in_index ? gone : unknown).push_back(number);
+    if (segment.dead()) --dead_;
+    lanes_[segment.state.lane].erase(segment.state.first);
+    by_number_.erase(at);
+  }
+  Segment& segment = *made;
+  lanes_[segment.state.lane].emplace(segment.state.first, &segment);
+  by_number_.emplace(segment.state.number, std::move(made));
+  if (segment.dead()) ++dead_;
+  mark_dirty(segment);
 }
 
 void SegmentTable::recounted(Segment& segment, std::uint64_t live, std::uint64_t live_bytes,

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -25,6 +26,7 @@ struct Segment {
   SegmentState state = {};     // what the index says; counts persistent messages alone
   std::uint64_t salt = 0;      // of the file; 0: not read yet
   std::uint64_t alive = 0;     // messages of both kinds
+  std::uint64_t records = 0;   // that the file has, at most
   bool has_transient = false;  // of a former run of the node: to be skipped when it is read
   bool restored = false;       // written before this start
   bool dirty = false;          // the index does not say yet what `state` says
@@ -47,6 +49,11 @@ class SegmentTable {
              std::uint64_t bytes);
   // A message that is in a segment has left the queue. Harmless for one that is in none.
   void removed(Position position, const MessageFacts& facts);
+  // It is in a segment and has not left.
+  bool is_alive(Position position) {
+    const Segment* segment = holder(position);
+    return segment != nullptr && !segment->state.removed.contains(number_of(position));
+  }
   // All have left but these, in any order.
   struct Kept {
     Position position;
@@ -74,6 +81,18 @@ class SegmentTable {
   std::vector<const SegmentState*> all() const;
 
   void restore(const IndexState& state);
+  // Takes the place of some segments of one lane that follow each other: `made` has what is alive
+  // in them. Their numbers that the index knows are added to `gone`, those of others to `unknown`.
+  void replace(std::span<const std::uint64_t> old, std::unique_ptr<Segment> made,
+               std::vector<std::uint64_t>& gone, std::vector<std::uint64_t>& unknown);
+  std::uint64_t take_number() { return next_++; }
+  // Segments of one lane, one behind the other, that hold little of what was put into them: whose
+  // messages together are about `octets` at most. They are closed, lie before number `before` of
+  // their lane, and have at least `least` octets each.
+  std::vector<std::uint64_t> sparse_run(std::uint64_t octets, std::uint64_t least,
+                                        const std::function<std::uint64_t(std::uint8_t)>& before);
+  // Some may have become sparse since the last call of sparse_run().
+  bool may_be_sparse() const { return may_be_sparse_; }
   // What counting a restored segment has found to be alive in it.
   void recounted(Segment& segment, std::uint64_t live, std::uint64_t live_bytes,
                  std::uint64_t expiring);
@@ -88,6 +107,12 @@ class SegmentTable {
   using Lane = std::map<std::uint64_t, Segment*>;
 
   Segment* holder(Position position);
+  static bool is_sparse(const Segment& segment) {
+    return segment.alive * kSparse < segment.records && segment.alive > 0;
+  }
+
+  // A segment is sparse when less than one in so many of its messages is alive.
+  static constexpr std::uint64_t kSparse = 4;
 
   std::map<std::uint64_t, std::unique_ptr<Segment>> by_number_;
   std::map<std::uint8_t, Lane> lanes_;
@@ -96,6 +121,7 @@ class SegmentTable {
   std::uint64_t next_ = 1;
   std::size_t dead_ = 0;
   bool dirty_ = false;
+  bool may_be_sparse_ = false;
 };
 
 }  // namespace ringtail::queue::store

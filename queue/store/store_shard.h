@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "broker/runtime/shard.h"
 #include "queue/store/disk_calls.h"
@@ -35,6 +36,8 @@ struct StoreOptions {
   std::uint64_t unwritten_bytes = 32 * 1024 * 1024;
   // A segment is not added to when it has so much.
   std::uint64_t segment_bytes = 16 * 1024 * 1024;
+  // A segment that is shorter is left as it is, however little of it is alive.
+  std::uint64_t compact_bytes = 1024 * 1024;
   // What a queue has in a journal file that is given up is written to the journal once more if it
   // is not more than this: a queue with little in it needs no segment.
   std::size_t light_messages = 64;
@@ -76,6 +79,10 @@ class StoreShard {
   bool take_light(std::size_t before, std::size_t octets);
   void give_light(std::size_t octets) { light_ -= octets; }
 
+  // One queue of a shard at a time puts its segments together.
+  bool begin_compaction() { return !std::exchange(compacting_, true); }
+  void end_compaction() { compacting_ = false; }
+
   // A queue has a backlog that is not in memory, or has it no more.
   void backlog_began() { ++backlogs_; }
   void backlog_ended() { --backlogs_; }
@@ -103,6 +110,7 @@ class StoreShard {
   bool memory_is_short_ = false;
   std::size_t backlogs_ = 0;
   std::size_t light_ = 0;
+  bool compacting_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::function<void()> closed_;
   std::uint64_t last_trash_ = 0;

@@ -233,6 +233,7 @@ queue::store::StoreOptions small_options(runtime::SimRng& rng) {
   options.load_bytes = static_cast<std::size_t>(rng.between(1, 32)) * 512;
   options.unwritten_messages = rng.between(200, 1000);
   options.segment_bytes = rng.between(1, 32) * 1024;
+  options.compact_bytes = rng.between(0, 4) * 1024;
   options.light_messages = static_cast<std::size_t>(rng.between(0, 32));
   options.mark_step_min = rng.between(1, 32);
   options.mark_step_max = rng.between(32, 256);
