@@ -17,8 +17,11 @@ using runtime::Status;
 
 namespace {
 
+constexpr JournalOptions kRoomy{.file_size = 64 * 1024};
+
 struct JournalTest {
-  explicit JournalTest(JournalOptions options = {}) : world(1), host(world), life(host, options) {}
+  explicit JournalTest(JournalOptions options = kRoomy)
+      : world(1), host(world), life(host, options) {}
   void fail(SimDiskCall call, Code code, std::uint64_t count = 1) {
     host.drive().fail_call(call, 1, code, count);
   }
@@ -493,6 +496,10 @@ TEST_CASE("journal: closing writes what was appended") {
     CHECK(user.failures == 1);
     CHECK(user.failure.code() == Code::kNoSpace);
   }
+  // What users need then is left to the next start.
+  const auto files = test.life.files();
+  test.life.run([&] { test.life.journal->forget(user); });
+  CHECK(test.life.files() == files);
   // Nothing is written behind it.
   const auto writes = test.host.drive().calls(SimDiskCall::kWrite);
   test.world.run_for(5 * runtime::kSecondNs);
