@@ -62,15 +62,13 @@ void Journal::file_ready() {
 }
 
 void Journal::file_failed(const Status& why) {
-  // What stands in files that are ready goes on; then nothing is left to do.
-  if (closed_ && (finished_.empty() || files_->ready_file(finished_.back().file) != nullptr)) {
-    return end_if_idle();
+  file_failure_ = why;
+  if (closed_ && open_) {
+    // Perhaps what is left fits into the files that are ready.
+    write_next();
+  } else if (!writing_) {
+    fail(why);
   }
-  if (writing_) {
-    file_failure_ = why;
-    return;
-  }
-  fail(why);
   end_if_idle();
 }
 
@@ -138,6 +136,7 @@ void Journal::turn_end() noexcept {
     write_next();
   }
   give_up_files();
+  end_if_idle();
 }
 
 void Journal::begin_batch() {
@@ -176,7 +175,10 @@ void Journal::write_next() {
   }
   const Batch& batch = finished_.front();
   runtime::File* file = files_->ready_file(batch.file);
-  if (file == nullptr) return;  // until file_ready()
+  if (file == nullptr) {  // until file_ready()
+    if (!file_failure_.ok()) fail(file_failure_);
+    return;
+  }
   writing_ = true;
   write_.content = batch.content;
   write_.offset = batch.offset;
@@ -185,13 +187,18 @@ void Journal::write_next() {
 
 void Journal::write_done(const Status& status) {
   writing_ = false;
+  const bool no_more_files = !file_failure_.ok() && !closed_;
   if (status.ok()) {
     batch_kept();
     // The disk first: it is what the others wait for.
     if (file_failure_.ok()) write_next();
     tell_kept();
-    if (!file_failure_.ok()) fail(file_failure_);
-  } else if (!file_failure_.ok()) {
+    if (no_more_files) {
+      fail(file_failure_);
+    } else {
+      write_next();
+    }
+  } else if (no_more_files) {
     fail(file_failure_);
   } else if (!waits_for_room(status)) {
     fail(status);
@@ -309,9 +316,9 @@ void Journal::forget(JournalUser& user) {
   if (files_->must_tell()) shard_.write_output_at_turn_end(*this);
 }
 
-// Not after a failure: what users needed then stays for the next start.
+// What users need at the end, or at a failure, stays for the next start.
 void Journal::release_files() {
-  if (!failure_.ok()) return;
+  if (!failure_.ok() || closed_ || ended_) return;
   files_->release(finished_.empty() ? files_->current() : finished_.front().file);
 }
 

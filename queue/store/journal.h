@@ -49,7 +49,7 @@ class JournalUser {
   virtual void leave_journal(JournalFileNumber last) noexcept = 0;
 
  protected:
-  ~JournalUser() = default;  // of a user that has said Journal::forget()
+  ~JournalUser() = default;  // leaves the journal's lists
 
  private:
   friend class Journal;
@@ -120,7 +120,8 @@ class Journal : private runtime::TurnTask {
   // What the user appended to files before `needed` is safe elsewhere, on stable storage. Not above
   // current_file().
   void left(JournalUser& user, JournalFileNumber needed);
-  // The user ends.
+  // The user ends, and nothing that it appended is needed any more (its queue was deleted). One
+  // whose queue goes on with the next start ends after close().
   void forget(JournalUser& user);
 
   JournalStatistics statistics() const;
