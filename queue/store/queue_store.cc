@@ -115,6 +115,7 @@ void QueueStore::write_removals() {
 
 void QueueStore::end_turn() {
   write_removals();
+  if (restoring_ != nullptr) return;
   if (segments_.has_dead()) reap();
   if (segments_.may_be_sparse()) compact();
 }

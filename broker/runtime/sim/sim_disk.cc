@@ -339,14 +339,15 @@ SimDisk::SimDisk(SimEnv& env) : env_(env), generation_(drive().generation_) {}
 SimDrive& SimDisk::drive() const { return env_.host().drive(); }
 
 // What a process does while it is taken apart, after it was killed, changes nothing.
-Status SimDisk::begin(SimDiskCall call, const std::string& path) {
+Status SimDisk::begin_change(SimDiskCall call, const std::string& path) {
   if (generation_ != drive().generation_) return {Code::kClosed, path + ": the process has ended"};
   return drive().begin_call(call, path);
 }
 
 Result<std::unique_ptr<File>> SimDisk::open(const std::string& path, OpenMode mode) {
   const std::string name = normal(path);
-  RT_TRY(begin(SimDiskCall::kName, name));
+  RT_TRY(mode == OpenMode::kCreateNew ? begin_change(SimDiskCall::kName, name)
+                                      : drive().begin_call(SimDiskCall::kName, name));
   const auto found = drive().files_.find(name);
   std::shared_ptr<SimInode> inode;
   if (mode == OpenMode::kCreateNew) {
@@ -369,7 +370,7 @@ Result<std::unique_ptr<File>> SimDisk::open(const std::string& path, OpenMode mo
 
 Status SimDisk::make_directory(const std::string& path) {
   std::string name = normal(path);
-  RT_TRY(begin(SimDiskCall::kName, name));
+  RT_TRY(begin_change(SimDiskCall::kName, name));
   if (drive().files_.contains(name)) return Status(Code::kExists, path + ": is a file");
   for (; name != "." && name != "/"; name = directory_of(name)) drive().directories_[name] = true;
   return {};
@@ -377,7 +378,7 @@ Status SimDisk::make_directory(const std::string& path) {
 
 Result<std::vector<std::string>> SimDisk::list(const std::string& path) {
   const std::string name = normal(path);
-  RT_TRY(begin(SimDiskCall::kName, name));
+  RT_TRY(drive().begin_call(SimDiskCall::kName, name));
   if (name != "." && name != "/" && !drive().directories_.contains(name)) {
     return Status(Code::kNotFound, path + ": no such directory");
   }
@@ -395,7 +396,7 @@ Result<std::vector<std::string>> SimDisk::list(const std::string& path) {
 Status SimDisk::rename(const std::string& from, const std::string& to) {
   const std::string old_name = normal(from);
   const std::string new_name = normal(to);
-  RT_TRY(begin(SimDiskCall::kName, old_name));
+  RT_TRY(begin_change(SimDiskCall::kName, old_name));
   auto& files = drive().files_;
   const auto found = files.find(old_name);
   if (found == files.end() && drive().directories_.contains(old_name)) {
@@ -439,7 +440,7 @@ Status SimDisk::rename_directory(const std::string& from, const std::string& to)
 
 Status SimDisk::remove(const std::string& path) {
   const std::string name = normal(path);
-  RT_TRY(begin(SimDiskCall::kName, name));
+  RT_TRY(begin_change(SimDiskCall::kName, name));
   const auto found = drive().files_.find(name);
   if (found != drive().files_.end()) {
     drive().changes_.push_back({directory_of(name), name, found->second, "", nullptr});
@@ -458,7 +459,7 @@ Status SimDisk::remove(const std::string& path) {
 
 Status SimDisk::remove_tree(const std::string& path) {
   const std::string name = normal(path);
-  RT_TRY(begin(SimDiskCall::kName, name));
+  RT_TRY(begin_change(SimDiskCall::kName, name));
   const std::string parent = directory_of(name);
   const auto is_below = [&](const std::string& entry) {
     return entry == name || entry.starts_with(name + "/");
@@ -481,7 +482,7 @@ Status SimDisk::remove_tree(const std::string& path) {
 
 Status SimDisk::sync_directory(const std::string& path) {
   const std::string name = normal(path);
-  RT_TRY(begin(SimDiskCall::kSync, name));
+  RT_TRY(begin_change(SimDiskCall::kSync, name));
   std::erase_if(drive().changes_,
                 [&](const SimDrive::NameChange& change) { return change.directory == name; });
   return {};
@@ -507,7 +508,7 @@ class SimLock final : public FileLock {
 
 Result<std::unique_ptr<FileLock>> SimDisk::lock(const std::string& path) {
   const std::string name = normal(path);
-  RT_TRY(begin(SimDiskCall::kName, name));
+  RT_TRY(drive().begin_call(SimDiskCall::kName, name));
   const auto found = drive().locks_.find(name);
   if (found != drive().locks_.end() && found->second.first == drive().generation_) {
     return Status(Code::kBusy, path + " is locked by another process");
@@ -518,7 +519,7 @@ Result<std::unique_ptr<FileLock>> SimDisk::lock(const std::string& path) {
 }
 
 Result<std::uint64_t> SimDisk::free_bytes(const std::string& path) {
-  RT_TRY(begin(SimDiskCall::kName, path));
+  RT_TRY(drive().begin_call(SimDiskCall::kName, path));
   return drive().room();
 }
 

@@ -84,6 +84,8 @@ class SimDrive {
 
   // The n-th call of this kind from now on (1 is the next one) fails, and the `count` - 1 after it.
   void fail_call(SimDiskCall call, std::uint64_t n, Code code, std::uint64_t count = 1);
+  // Failures that were ordered and have not come are not wanted any more.
+  void forget_failures() { faults_.clear(); }
   // How many calls of this kind there have been: sweep n over a test and every error path runs.
   std::uint64_t calls(SimDiskCall call) const { return calls_[static_cast<std::size_t>(call)]; }
 
@@ -201,7 +203,7 @@ class SimDisk final : public Disk {
 
  private:
   SimDrive& drive() const;
-  Status begin(SimDiskCall call, const std::string& path);
+  Status begin_change(SimDiskCall call, const std::string& path);
   Status rename_directory(const std::string& from, const std::string& to);
 
   SimEnv& env_;

@@ -421,6 +421,7 @@ TEST_CASE("journal: a next file that cannot be made fails it, after the write un
     CHECK(user.failures == 1);
     CHECK(test.life.journal->kept() >= kept);
     test.life.close();
+    test.life.host.drive().forget_failures();
     JournalsRead read = test.life.read();
     CHECK_FALSE(read.unknown_damage);
     CHECK(read.queues[user.qid].published.size() >= 4);
