@@ -197,15 +197,14 @@ std::vector<std::uint64_t> SegmentTable::sparse_run(
       const SegmentState& state = segment->state;
       const bool takes =
           is_sparse(*segment) && state.bytes >= least && state.last < end && open(lane) != segment;
-      size += takes ? state.bytes / segment->records * segment->alive : octets;
-      if (size <= octets) {
+      if (takes) size += state.bytes / segment->records * segment->alive;
+      if (takes && size <= octets) {
         run.push_back(state.number);
-      } else if (!run.empty()) {
-        may_be_sparse_ = true;
-        return run;
-      } else {
-        size = 0;
+        continue;
       }
+      may_be_sparse_ |= takes;
+      if (!run.empty()) return run;
+      size = 0;
     }
     if (!run.empty()) return run;
   }

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "broker/channel.h"
 #include "broker/connection.h"
 #include "broker/runtime/sim/sim_disk.h"
 #include "tests/sim/sim_broker.h"
