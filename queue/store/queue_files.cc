@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "broker/runtime/check.h"
+#include "broker/runtime/log.h"
 
 namespace ringtail::queue::store {
 
@@ -13,6 +14,13 @@ using runtime::File;
 using runtime::OpenMode;
 using runtime::Result;
 using runtime::Status;
+
+namespace {
+
+// How long a full disk is left alone.
+constexpr std::uint64_t kRetryMs = 1000;
+
+}  // namespace
 
 QueueFiles::QueueFiles(runtime::Env& env, DiskCalls& calls, std::string directory,
                        QueueIdentity identity, bool durable)
@@ -34,6 +42,7 @@ void QueueFiles::enqueue(std::function<void()> start) {
 }
 
 void QueueFiles::run_next() {
+  full_ = full_ && !waiting_.empty();
   if (waiting_.empty()) {
     if (close_wanted_ && reads_ == 0) {
       close_wanted_ = false;
@@ -64,8 +73,10 @@ Status QueueFiles::ready_directory() {
   directory_made_ = true;
   names_changed_ = true;
   identity_file_ = std::move(opened.value());
+  identity_whole_ = false;
   DiskCall& call = calls_.make(identity_file_, alive_, [this](const Status& status, DiskCall&) {
-    if (!status.ok() && failure_.ok()) failure_ = status;
+    identity_whole_ = status.ok();
+    if (!status.ok() && status.code() != Code::kNoSpace && failure_.ok()) failure_ = status;
   });
   call.written = std::make_shared<ByteBuffer>();
   put_identity(*call.written, identity_);
@@ -100,56 +111,79 @@ void QueueFiles::write_segment(std::uint64_t number, std::uint64_t offset, ByteB
 
 void QueueFiles::start_write(std::uint64_t number, std::uint64_t offset,
                              const std::shared_ptr<ByteBuffer>& bytes, const Done& done) {
-  Status status = ready_directory();
-  if (status.ok()) {
-    auto file = segment_file(number, offset == 0);
-    status = file.status();
-    if (file.ok()) {
-      unsynced_[number] = true;
-      DiskCall& call =
-          calls_.make(segments_[number], alive_, [this, done](const Status& result, DiskCall&) {
-            if (!result.ok() && result.code() != Code::kNoSpace) failure_ = result;
-            done(result);
-            finished();
-          });
-      call.written = bytes;
-      call.request.content = bytes->span();
-      call.request.offset = offset;
-      segments_[number]->write_at(call.request);
+  const auto ended = [this, number, offset, bytes, done](const Status& status) {
+    if (status.code() == Code::kNoSpace) {
+      retry([this, number, offset, bytes, done] { start_write(number, offset, bytes, done); },
+            status);
       return;
     }
+    if (!status.ok()) failure_ = status;
+    done(status);
+    finished();
+  };
+  Status status = ready_directory();
+  if (!status.ok()) return ended(status);
+  auto file = segment_file(number, offset == 0);
+  if (!file.ok()) return ended(file.status());
+  unsynced_[number] = true;
+  DiskCall& call = calls_.make(segments_[number], alive_,
+                               [ended](const Status& result, DiskCall&) { ended(result); });
+  call.written = bytes;
+  call.request.content = bytes->span();
+  call.request.offset = offset;
+  segments_[number]->write_at(call.request);
+}
+
+// The disk is full: nothing is lost by waiting, and somebody may make room.
+void QueueFiles::retry(std::function<void()> start, const Status& why) {
+  if (!std::exchange(full_, true)) {
+    runtime::log(runtime::LogLevel::kError, "storage", "trying again until there is room: {}",
+                 why.text());
   }
-  if (status.code() != Code::kNoSpace) failure_ = status;
-  done(status);
-  finished();
+  waiting_.push_front(std::move(start));
+  if (retry_timer_ == nullptr) retry_timer_ = env_.timers().make([this] { run_next(); });
+  retry_timer_->start(kRetryMs);
 }
 
 void QueueFiles::sync(Done done) {
-  enqueue([this, done = std::move(done)] {
-    if (!durable_ || !failure_.ok()) {
-      unsynced_.clear();
-      done(failure_);
-      finished();
-      return;
-    }
-    auto files = std::make_shared<std::vector<std::shared_ptr<File>>>();
-    if (identity_file_ != nullptr) {
-      files->push_back(std::move(identity_file_));
-      identity_written_ = true;
-    }
-    for (const auto& [number, yes] : unsynced_) {
-      const auto at = segments_.find(number);
-      if (at != segments_.end()) files->push_back(at->second);
-    }
+  enqueue([this, done = std::move(done)] { start_sync(done); });
+}
+
+void QueueFiles::start_sync(const Done& done) {
+  if (!durable_ || !failure_.ok()) {
     unsynced_.clear();
-    sync_next(files, done);
-  });
+    done(failure_);
+    finished();
+    return;
+  }
+  if (const Status ready = ready_directory(); !ready.ok()) return sync_failed(ready, done);
+  auto files = std::make_shared<std::vector<std::shared_ptr<File>>>();
+  if (identity_file_ != nullptr) {
+    files->push_back(std::move(identity_file_));
+    identity_written_ = true;
+  }
+  for (const auto& [number, yes] : unsynced_) {
+    const auto at = segments_.find(number);
+    if (at != segments_.end()) files->push_back(at->second);
+  }
+  unsynced_.clear();
+  sync_next(files, done);
+}
+
+void QueueFiles::sync_failed(const Status& status, const Done& done) {
+  if (status.code() == Code::kNoSpace) return retry([this, done] { start_sync(done); }, status);
+  failure_ = status;
+  done(failure_);
+  finished();
 }
 
 void QueueFiles::sync_next(const std::shared_ptr<std::vector<std::shared_ptr<File>>>& files,
                            const Done& done) {
+  if (files->empty() && failure_.ok() && names_changed_) {
+    if (const Status named = sync_names(); !named.ok()) return sync_failed(named, done);
+    names_changed_ = false;
+  }
   if (files->empty() || !failure_.ok()) {
-    if (failure_.ok() && std::exchange(names_changed_, false)) failure_ = sync_names();
     done(failure_);
     finished();
     return;
@@ -166,6 +200,10 @@ void QueueFiles::sync_next(const std::shared_ptr<std::vector<std::shared_ptr<Fil
 Status QueueFiles::sync_names() {
   Status status;
   if (std::exchange(identity_written_, false)) {
+    if (!identity_whole_) {
+      directory_made_ = false;  // once more
+      return {Code::kNoSpace, identity_path() + ": no space left on device"};
+    }
     status = env_.disk().rename(identity_path() + ".new", identity_path());
   }
   if (status.ok()) status = env_.disk().sync_directory(directory_);
@@ -190,18 +228,12 @@ void QueueFiles::start_index(const std::shared_ptr<ByteBuffer>& bytes, bool whol
     status = opened.status();
     if (opened.ok()) file = std::move(opened.value());
   }
-  if (!status.ok()) {
-    if (status.code() != Code::kNoSpace) failure_ = status;
-    done(status);
-    finished();
-    return;
-  }
+  if (!status.ok()) return end_index(bytes, whole, status, done);
   index_ = file;
   const std::uint64_t offset = whole ? 0 : index_size_;
-  const std::uint64_t size = offset + bytes->size();
   DiskCall& call =
-      calls_.make(file, alive_, [this, whole, size, done](const Status& result, DiskCall&) {
-        end_index(whole, size, result, done);
+      calls_.make(file, alive_, [this, bytes, whole, done](const Status& result, DiskCall&) {
+        end_index(bytes, whole, result, done);
       });
   call.written = bytes;
   call.request.content = bytes->span();
@@ -209,19 +241,23 @@ void QueueFiles::start_index(const std::shared_ptr<ByteBuffer>& bytes, bool whol
   file->write_at_and_sync(call.request);
 }
 
-void QueueFiles::end_index(bool whole, std::uint64_t size, const Status& status, const Done& done) {
+void QueueFiles::end_index(const std::shared_ptr<ByteBuffer>& bytes, bool whole,
+                           const Status& status, const Done& done) {
   Status result = status;
   if (result.ok() && whole) {
     result = env_.disk().rename(index_path() + ".new", index_path());
     if (result.ok()) result = sync_names();
     names_changed_ = false;
   }
+  if (result.code() == Code::kNoSpace) {
+    if (whole) index_.reset();
+    retry([this, bytes, whole, done] { start_index(bytes, whole, done); }, result);
+    return;
+  }
   if (result.ok()) {
-    index_size_ = size;
-  } else if (result.code() != Code::kNoSpace) {
+    index_size_ = (whole ? 0 : index_size_) + bytes->size();
+  } else {
     failure_ = result;
-  } else if (whole) {
-    index_.reset();
   }
   done(result);
   finished();

@@ -18,8 +18,9 @@
 
 namespace ringtail::queue::store {
 
-// Lives in its queue's store, on its shard. After a failure that is not kNoSpace everything that is
-// asked for fails with it. A callback may run inside the call, but not after the end of the object.
+// Lives in its queue's store, on its shard. A full disk is waited for. After any other failure
+// everything that is asked for fails with it. A callback may run inside the call, but not after the
+// end of the object.
 class QueueFiles {
  public:
   using Done = std::function<void(const runtime::Status&)>;
@@ -69,9 +70,13 @@ class QueueFiles {
                    const std::shared_ptr<ByteBuffer>& bytes, const Done& done);
   void sync_next(const std::shared_ptr<std::vector<std::shared_ptr<runtime::File>>>& files,
                  const Done& done);
+  void start_sync(const Done& done);
+  void sync_failed(const runtime::Status& status, const Done& done);
   runtime::Status sync_names();
   void start_index(const std::shared_ptr<ByteBuffer>& bytes, bool whole, const Done& done);
-  void end_index(bool whole, std::uint64_t size, const runtime::Status& status, const Done& done);
+  void end_index(const std::shared_ptr<ByteBuffer>& bytes, bool whole,
+                 const runtime::Status& status, const Done& done);
+  void retry(std::function<void()> start, const runtime::Status& why);
 
   runtime::Env& env_;
   DiskCalls& calls_;
@@ -82,6 +87,7 @@ class QueueFiles {
   bool names_changed_ = false;
   bool parent_synced_ = false;
   std::shared_ptr<runtime::File> identity_file_;  // until it is synced
+  bool identity_whole_ = false;                   // all of it was written,
   bool identity_written_ = false;                 // but without its name
   std::map<std::uint64_t, std::shared_ptr<runtime::File>> segments_;
   std::map<std::uint64_t, bool> unsynced_;
@@ -91,6 +97,8 @@ class QueueFiles {
   bool running_ = false;
   int reads_ = 0;
   bool close_wanted_ = false;
+  bool full_ = false;  // the disk: what is first is tried again, by the timer
+  std::unique_ptr<runtime::Timer> retry_timer_;
   runtime::Status failure_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

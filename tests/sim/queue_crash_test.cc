@@ -22,6 +22,7 @@ struct Fate {
   bool persistent = true;
   bool confirmed = false;
   bool delivered = false;
+  bool by_broken_disk = false;  // delivered when no mark could be written
   bool acked = false;
   std::uint64_t acked_before = 0;  // how many publishes there were to the queue then
 };
@@ -242,7 +243,8 @@ queue::store::StoreOptions small_options(runtime::SimRng& rng) {
 
 class Run {
  public:
-  explicit Run(std::uint64_t seed) : world_(seed), host_(world_) {}
+  // `failing`: now and then the disk is full, or broken.
+  Run(std::uint64_t seed, bool failing) : world_(seed), host_(world_), failing_(failing) {}
 
   void run() {
     make_queues();
@@ -268,6 +270,8 @@ class Run {
 
   void one_start(bool last) {
     runtime::SimRng& rng = world_.rng();
+    host_.drive().forget_failures();
+    disk_broke_ = false;
     const auto shards = static_cast<std::uint16_t>(rng.between(1, 3));
     QueueHost node(host_, shards, small_options(rng));
     declare_all(node);
@@ -344,6 +348,7 @@ class Run {
     const std::uint64_t steps = rng.between(5, 80);
     for (std::uint64_t step = 0; step < steps; ++step) {
       node.driver(0).run([&] { act(client); });
+      if (failing_ && rng.chance(0.05)) fail_disk();
       if (rng.chance(0.01)) {
         delete_and_declare(node, client,
                            static_cast<std::size_t>(rng.between(0, queues_.size() - 1)));
@@ -351,6 +356,16 @@ class Run {
       world_.run_for(rng.between(0, 4) * rng.between(1, 1000) * runtime::kMicrosecondNs);
       look(client);
     }
+  }
+
+  void fail_disk() {
+    runtime::SimRng& rng = world_.rng();
+    const bool full = rng.chance(0.7);
+    const auto call =
+        full || rng.chance(0.5) ? runtime::SimDiskCall::kWrite : runtime::SimDiskCall::kSync;
+    disk_broke_ |= !full;
+    host_.drive().fail_call(call, rng.between(1, 6),
+                            full ? runtime::Code::kNoSpace : runtime::Code::kIo, rng.between(1, 4));
   }
 
   void act(Client& client) {
@@ -392,7 +407,8 @@ class Run {
       if (fate.acked) {
         CHECK_MESSAGE(fate.acked_before > known.kept_acks, "an ack that was kept is undone");
       }
-      if (fate.delivered) CHECK_MESSAGE(came.redelivered, "delivered before, and not marked");
+      if (fate.delivered && !fate.by_broken_disk)
+        CHECK_MESSAGE(came.redelivered, "delivered before, and not marked");
     }
     if (!came.redelivered || !expectation.seen.contains(came.number)) {
       CHECK_MESSAGE(!expectation.seen.contains(came.number), "twice");
@@ -402,6 +418,7 @@ class Run {
     }
     expectation.seen.insert(came.number);
     fate.delivered = true;
+    fate.by_broken_disk |= disk_broke_;
     fate.acked = false;
   }
 
@@ -442,6 +459,8 @@ class Run {
   std::vector<Known> queues_;
   std::vector<Expectation> expectations_;
   std::vector<std::uint64_t> first_new_;
+  const bool failing_;
+  bool disk_broke_ = false;  // in this start
   bool started_ = false;
   bool ok_ = true;
 };
@@ -451,6 +470,13 @@ class Run {
 TEST_CASE("durable queues after crashes at any moment") {
   for (std::uint64_t seed = first_seed(); seed < first_seed() + seeds(300); ++seed) {
     CAPTURE(seed);
-    Run(seed).run();
+    Run(seed, false).run();
+  }
+}
+
+TEST_CASE("durable queues on a disk that is full or fails, after crashes") {
+  for (std::uint64_t seed = first_seed(); seed < first_seed() + seeds(200); ++seed) {
+    CAPTURE(seed);
+    Run(seed, true).run();
   }
 }
