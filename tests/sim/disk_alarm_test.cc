@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "broker/connection.h"
 #include "broker/runtime/sim/sim_disk.h"
 #include "tests/sim/sim_broker.h"
 
