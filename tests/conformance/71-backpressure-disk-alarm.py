@@ -139,6 +139,9 @@ def the_tool_sets_limits_and_shows_the_alarm():
         ctl('check_local_alarms', code=69)
         ctl('set_disk_free_limit', 'mem_relative', '0.00001')
         ctl('check_alarms')
+        publisher = connect(port=node.port)
+        publisher.publish(1, '', publisher.queue(1), 'something in memory')
+        publisher.rpc(1, 'basic.qos')
         ctl('set_vm_memory_high_watermark', 'absolute', '1')
         equal(json.loads(ctl('-q', 'status', '--formatter', 'json'))['alarms'], ['memory'],
               'alarms')
