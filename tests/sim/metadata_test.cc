@@ -122,6 +122,7 @@ TEST_CASE("a node whose disk fails answers nothing durable any more") {
   REQUIRE(client.await_open());
   REQUIRE(client.open_channel(1));
   REQUIRE(client.open_channel(2));
+  REQUIRE(world.run_until_idle());  // the journals make their next files ready
   host.drive().fail_call(runtime::SimDiskCall::kSync, 1, runtime::Code::kIo);
   client.send(1, amqp::QueueDeclare{.queue = "durable", .durable = true, .arguments = {}});
   ServerFrame frame;
