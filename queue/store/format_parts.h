@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -49,12 +50,16 @@ std::uint8_t* write_content(std::uint8_t* at, const Message& message);
 
 // --- reading ---
 
+// One load: a search looks at every offset of a file.
 template <typename Number>
 Number number_at(std::span<const std::uint8_t> bytes, std::size_t at) {
+  static_assert(std::endian::native == std::endian::little);
+  RT_DCHECK(at + sizeof(Number) <= bytes.size(), "a number behind the end");
   Number number = 0;
-  for (std::size_t i = 0; i < sizeof(Number); ++i) {
-    number = static_cast<Number>(number << 8 | bytes[at + i]);
-  }
+  std::memcpy(&number, bytes.data() + at, sizeof(Number));
+  if constexpr (sizeof(Number) == 8) return __builtin_bswap64(number);
+  if constexpr (sizeof(Number) == 4) return __builtin_bswap32(number);
+  if constexpr (sizeof(Number) == 2) return __builtin_bswap16(number);
   return number;
 }
 

@@ -43,6 +43,7 @@ class Scanner {
 
  private:
   std::optional<BatchHeader> header_at(std::uint64_t offset) const;
+  std::uint64_t zeros_end(std::uint64_t offset) const;
   // The first header from an offset on of a batch behind number `index`.
   std::optional<std::uint64_t> later_header(std::uint64_t offset, std::uint64_t index) const;
   bool head_sum_is_good(std::uint64_t offset) const;
@@ -77,6 +78,15 @@ std::optional<BatchHeader> Scanner::header_at(std::uint64_t offset) const {
   return header;
 }
 
+// Up to where there are zeros from an offset on, about: most of a file that was never full.
+std::uint64_t Scanner::zeros_end(std::uint64_t offset) const {
+  while (offset + 8 <= content_.size() &&
+         number_at<std::uint64_t>(content_, static_cast<std::size_t>(offset)) == 0) {
+    offset += 8;
+  }
+  return offset;
+}
+
 std::optional<std::uint64_t> Scanner::later_header(std::uint64_t offset,
                                                    std::uint64_t index) const {
   // A batch has a record, so that there are not more of them; which spares most checksums.
@@ -84,6 +94,7 @@ std::optional<std::uint64_t> Scanner::later_header(std::uint64_t offset,
   for (std::uint64_t at = offset; at + kBatchHeaderSize <= content_.size(); ++at) {
     const auto found = number_at<std::uint64_t>(content_, static_cast<std::size_t>(at) + 8);
     if (found > index && found <= most && header_at(at)) return at;
+    if (found == 0) at = zeros_end(at + 16) - 16;
   }
   return std::nullopt;
 }
@@ -105,6 +116,10 @@ std::uint64_t Scanner::traces(std::uint64_t offset) const {
   for (std::uint64_t at = offset; at + kRecordHeaderSize <= content_.size();) {
     // Most bytes are no record's type: that spares their checksum.
     const auto type = RecordType{content_[static_cast<std::size_t>(at) + kRecordTypeAt]};
+    if (type == RecordType{0}) {
+      at = std::max(at + 1, zeros_end(at + kRecordTypeAt) - kRecordTypeAt);
+      continue;
+    }
     if (type < RecordType::kPublish || type > RecordType::kDeleted || !head_sum_is_good(at)) {
       ++at;
       continue;
