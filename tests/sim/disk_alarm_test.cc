@@ -146,7 +146,10 @@ TEST_CASE("with both alarms a connection goes on when neither is left") {
 
 TEST_CASE("the disk is asked more often the nearer it is to full") {
   const auto looks_in_10_s = [](std::uint64_t above) {
-    Scenario sim(3, 1, kLimit + above);
+    Scenario sim(3, 1);
+    REQUIRE(sim.run_for_ms(1000));  // what the node itself writes is there
+    sim.set_free(kLimit + above);
+    REQUIRE(sim.run_for_ms(3000));  // it has looked
     const std::uint64_t before = sim.host.drive().calls(runtime::SimDiskCall::kName);
     REQUIRE(sim.run_for_ms(10'000));
     return sim.host.drive().calls(runtime::SimDiskCall::kName) - before;
