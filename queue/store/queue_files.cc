@@ -10,7 +10,10 @@
 namespace ringtail::queue::store {
 
 using runtime::Code;
+using runtime::DiskCall;
+using runtime::DiskCalls;
 using runtime::File;
+using runtime::FileRef;
 using runtime::OpenMode;
 using runtime::Result;
 using runtime::Status;
@@ -78,9 +81,10 @@ Status QueueFiles::ready_directory() {
     identity_whole_ = status.ok();
     if (!status.ok() && status.code() != Code::kNoSpace && failure_.ok()) failure_ = status;
   });
-  call.written = std::make_shared<ByteBuffer>();
-  put_identity(*call.written, identity_);
-  call.request.content = call.written->span();
+  ByteBuffer text;
+  put_identity(text, identity_);
+  call.written = runtime::Bytes::copy(text.span());
+  call.request.content = call.written.span();
   identity_file_->write_at(call.request);
   return {};
 }
@@ -103,14 +107,14 @@ Result<File*> QueueFiles::segment_file(std::uint64_t number, bool make) {
 
 void QueueFiles::write_segment(std::uint64_t number, std::uint64_t offset, ByteBuffer bytes,
                                Done done) {
-  auto shared = std::make_shared<ByteBuffer>(std::move(bytes));
+  const runtime::Bytes shared = runtime::Bytes::copy(bytes.span());
   enqueue([this, number, offset, shared, done = std::move(done)] {
     start_write(number, offset, shared, done);
   });
 }
 
 void QueueFiles::start_write(std::uint64_t number, std::uint64_t offset,
-                             const std::shared_ptr<ByteBuffer>& bytes, const Done& done) {
+                             const runtime::Bytes& bytes, const Done& done) {
   const auto ended = [this, number, offset, bytes, done](const Status& status) {
     if (status.code() == Code::kNoSpace) {
       retry([this, number, offset, bytes, done] { start_write(number, offset, bytes, done); },
@@ -129,7 +133,7 @@ void QueueFiles::start_write(std::uint64_t number, std::uint64_t offset,
   DiskCall& call = calls_.make(segments_[number], alive_,
                                [ended](const Status& result, DiskCall&) { ended(result); });
   call.written = bytes;
-  call.request.content = bytes->span();
+  call.request.content = bytes.span();
   call.request.offset = offset;
   segments_[number]->write_at(call.request);
 }
@@ -157,17 +161,17 @@ void QueueFiles::start_sync(const Done& done) {
     return;
   }
   if (const Status ready = ready_directory(); !ready.ok()) return sync_failed(ready, done);
-  auto files = std::make_shared<std::vector<std::shared_ptr<File>>>();
+  std::vector<FileRef> files;
   if (identity_file_ != nullptr) {
-    files->push_back(std::move(identity_file_));
+    files.push_back(std::move(identity_file_));
     identity_written_ = true;
   }
   for (const auto& [number, yes] : unsynced_) {
     const auto at = segments_.find(number);
-    if (at != segments_.end()) files->push_back(at->second);
+    if (at != segments_.end()) files.push_back(at->second);
   }
   unsynced_.clear();
-  sync_next(files, done);
+  sync_next(std::move(files), done);
 }
 
 void QueueFiles::sync_failed(const Status& status, const Done& done) {
@@ -177,19 +181,18 @@ void QueueFiles::sync_failed(const Status& status, const Done& done) {
   finished();
 }
 
-void QueueFiles::sync_next(const std::shared_ptr<std::vector<std::shared_ptr<File>>>& files,
-                           const Done& done) {
-  if (files->empty() && failure_.ok() && names_changed_) {
+void QueueFiles::sync_next(std::vector<FileRef> files, const Done& done) {
+  if (files.empty() && failure_.ok() && names_changed_) {
     if (const Status named = sync_names(); !named.ok()) return sync_failed(named, done);
     names_changed_ = false;
   }
-  if (files->empty() || !failure_.ok()) {
+  if (files.empty() || !failure_.ok()) {
     done(failure_);
     finished();
     return;
   }
-  const std::shared_ptr<File> file = std::move(files->back());
-  files->pop_back();
+  const FileRef file = std::move(files.back());
+  files.pop_back();
   DiskCall& call = calls_.make(file, alive_, [this, files, done](const Status& status, DiskCall&) {
     if (!status.ok()) failure_ = status;
     sync_next(files, done);
@@ -213,14 +216,13 @@ Status QueueFiles::sync_names() {
 }
 
 void QueueFiles::write_index(ByteBuffer bytes, bool whole, Done done) {
-  auto shared = std::make_shared<ByteBuffer>(std::move(bytes));
+  const runtime::Bytes shared = runtime::Bytes::copy(bytes.span());
   enqueue([this, shared, whole, done = std::move(done)] { start_index(shared, whole, done); });
 }
 
-void QueueFiles::start_index(const std::shared_ptr<ByteBuffer>& bytes, bool whole,
-                             const Done& done) {
+void QueueFiles::start_index(const runtime::Bytes& bytes, bool whole, const Done& done) {
   Status status = ready_directory();
-  std::shared_ptr<File> file = index_;
+  FileRef file = index_;
   if (status.ok() && (whole || file == nullptr)) {
     const std::string path = whole ? index_path() + ".new" : index_path();
     if (whole) (void)env_.disk().remove(path);
@@ -236,13 +238,13 @@ void QueueFiles::start_index(const std::shared_ptr<ByteBuffer>& bytes, bool whol
         end_index(bytes, whole, result, done);
       });
   call.written = bytes;
-  call.request.content = bytes->span();
+  call.request.content = bytes.span();
   call.request.offset = offset;
   file->write_at_and_sync(call.request);
 }
 
-void QueueFiles::end_index(const std::shared_ptr<ByteBuffer>& bytes, bool whole,
-                           const Status& status, const Done& done) {
+void QueueFiles::end_index(const runtime::Bytes& bytes, bool whole, const Status& status,
+                           const Done& done) {
   Status result = status;
   if (result.ok() && whole) {
     result = env_.disk().rename(index_path() + ".new", index_path());
@@ -255,7 +257,7 @@ void QueueFiles::end_index(const std::shared_ptr<ByteBuffer>& bytes, bool whole,
     return;
   }
   if (result.ok()) {
-    index_size_ = (whole ? 0 : index_size_) + bytes->size();
+    index_size_ = (whole ? 0 : index_size_) + bytes.size();
   } else {
     failure_ = result;
   }
@@ -299,7 +301,7 @@ void QueueFiles::read_small(const std::string& name, ReadDone done) {
     done(opened.status(), nothing);
     return;
   }
-  std::shared_ptr<File> file = std::move(opened.value());
+  FileRef file = std::move(opened.value());
   ++reads_;
   DiskCall& call = calls_.make(
       file, alive_, [this, done = std::move(done)](const Status& status, DiskCall& read) {

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "broker/runtime/disk_calls.h"
 #include "broker/runtime/env.h"
 #include "broker/runtime/status.h"
 #include "queue/store/byte_buffer.h"
-#include "queue/store/disk_calls.h"
 #include "queue/store/index_format.h"
 
 namespace ringtail::queue::store {
@@ -27,8 +27,8 @@ class QueueFiles {
   using ReadDone = std::function<void(const runtime::Status&, std::vector<std::uint8_t>& bytes)>;
 
   // `durable`: sync() means it; else it does nothing.
-  QueueFiles(runtime::Env& env, DiskCalls& calls, std::string directory, QueueIdentity identity,
-             bool durable);
+  QueueFiles(runtime::Env& env, runtime::DiskCalls& calls, std::string directory,
+             QueueIdentity identity, bool durable);
   ~QueueFiles();
   QueueFiles(const QueueFiles&) = delete;
   QueueFiles& operator=(const QueueFiles&) = delete;
@@ -66,32 +66,31 @@ class QueueFiles {
   void finished();
   runtime::Status ready_directory();
   runtime::Result<runtime::File*> segment_file(std::uint64_t number, bool make);
-  void start_write(std::uint64_t number, std::uint64_t offset,
-                   const std::shared_ptr<ByteBuffer>& bytes, const Done& done);
-  void sync_next(const std::shared_ptr<std::vector<std::shared_ptr<runtime::File>>>& files,
-                 const Done& done);
+  void start_write(std::uint64_t number, std::uint64_t offset, const runtime::Bytes& bytes,
+                   const Done& done);
+  void sync_next(std::vector<runtime::FileRef> files, const Done& done);
   void start_sync(const Done& done);
   void sync_failed(const runtime::Status& status, const Done& done);
   runtime::Status sync_names();
-  void start_index(const std::shared_ptr<ByteBuffer>& bytes, bool whole, const Done& done);
-  void end_index(const std::shared_ptr<ByteBuffer>& bytes, bool whole,
-                 const runtime::Status& status, const Done& done);
+  void start_index(const runtime::Bytes& bytes, bool whole, const Done& done);
+  void end_index(const runtime::Bytes& bytes, bool whole, const runtime::Status& status,
+                 const Done& done);
   void retry(std::function<void()> start, const runtime::Status& why);
 
   runtime::Env& env_;
-  DiskCalls& calls_;
+  runtime::DiskCalls& calls_;
   const std::string directory_;
   const QueueIdentity identity_;
   const bool durable_;
   bool directory_made_ = false;
   bool names_changed_ = false;
   bool parent_synced_ = false;
-  std::shared_ptr<runtime::File> identity_file_;  // until it is synced
-  bool identity_whole_ = false;                   // all of it was written,
-  bool identity_written_ = false;                 // but without its name
-  std::map<std::uint64_t, std::shared_ptr<runtime::File>> segments_;
+  runtime::FileRef identity_file_;  // until it is synced
+  bool identity_whole_ = false;     // all of it was written,
+  bool identity_written_ = false;   // but without its name
+  std::map<std::uint64_t, runtime::FileRef> segments_;
   std::map<std::uint64_t, bool> unsynced_;
-  std::shared_ptr<runtime::File> index_;
+  runtime::FileRef index_;
   std::uint64_t index_size_ = 0;
   std::list<std::function<void()>> waiting_;
   bool running_ = false;
@@ -100,7 +99,7 @@ class QueueFiles {
   bool full_ = false;  // the disk: what is first is tried again, by the timer
   std::unique_ptr<runtime::Timer> retry_timer_;
   runtime::Status failure_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  const runtime::Alive alive_;
 };
 
 }  // namespace ringtail::queue::store

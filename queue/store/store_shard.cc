@@ -64,11 +64,12 @@ void StoreShard::make_directory(const QueueIdentity& identity) {
   if (!disk.make_directory(directory).ok()) return;
   auto file = disk.open(directory + "/queue", runtime::OpenMode::kCreateNew);
   if (!file.ok()) return;
-  DiskCall& call =
-      calls_.make(std::move(file.value()), alive_, [](const runtime::Status&, DiskCall&) {});
-  call.written = std::make_shared<ByteBuffer>();
-  put_identity(*call.written, identity);
-  call.request.content = call.written->span();
+  runtime::DiskCall& call = calls_.make(std::move(file.value()), alive_,
+                                        [](const runtime::Status&, runtime::DiskCall&) {});
+  ByteBuffer text;
+  put_identity(text, identity);
+  call.written = runtime::Bytes::copy(text.span());
+  call.request.content = call.written.span();
   call.file->write_at(call.request);
 }
 

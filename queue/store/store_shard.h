@@ -11,8 +11,8 @@
 #include <string_view>
 #include <utility>
 
+#include "broker/runtime/disk_calls.h"
 #include "broker/runtime/shard.h"
-#include "queue/store/disk_calls.h"
 #include "queue/store/index_format.h"
 #include "queue/store/journal.h"
 
@@ -56,7 +56,7 @@ class StoreShard {
   runtime::Shard& shard() { return shard_; }
   const StoreOptions& options() const { return options_; }
   Journal& journal() { return journal_; }
-  DiskCalls& calls() { return calls_; }
+  runtime::DiskCalls& calls() { return calls_; }
   // Where a queue's files lie. A queue that is not durable has its under paged/, which a start
   // empties.
   std::string directory_of(std::string_view vhost, std::string_view name, bool durable) const;
@@ -105,13 +105,13 @@ class StoreShard {
   runtime::Shard& shard_;
   const std::string data_dir_;
   const StoreOptions options_;
-  DiskCalls calls_;
+  runtime::DiskCalls calls_;
   Journal journal_;
   bool memory_is_short_ = false;
   std::size_t backlogs_ = 0;
   std::size_t light_ = 0;
   bool compacting_ = false;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  const runtime::Alive alive_;
   std::function<void()> closed_;
   std::uint64_t last_trash_ = 0;
   std::list<std::string> trash_;

@@ -8,24 +8,39 @@
 #include <memory>
 #include <vector>
 
+#include "broker/runtime/bytes.h"
 #include "broker/runtime/disk.h"
 #include "broker/runtime/status.h"
-#include "queue/store/byte_buffer.h"
 
-namespace ringtail::queue::store {
+namespace ringtail::runtime {
+
+// An open file that stays open as long as somebody, or a request, has it.
+using FileRef = std::shared_ptr<File>;
+
+// A member of whoever asks, by which a request knows whether he is still there.
+class Alive {
+ public:
+  Alive() : token_(std::make_shared<bool>(true)) {}
+  Alive(const Alive&) = delete;
+  Alive& operator=(const Alive&) = delete;
+
+ private:
+  friend class DiskCalls;
+  const std::shared_ptr<bool> token_;
+};
 
 struct DiskCall : boost::intrusive::list_base_hook<> {
-  runtime::DiskRequest request;
-  std::shared_ptr<runtime::File> file;
-  std::shared_ptr<ByteBuffer> written;
+  DiskRequest request;
+  FileRef file;
+  Bytes written;
   std::vector<std::uint8_t> read;
 };
 
-// One per shard, on its thread; outlives the queues. A process that ends waits until none() is
+// One per shard, on its thread; outlives who asks. A process that ends waits until none() is
 // under way; one that is killed (in a simulation) drops them.
 class DiskCalls {
  public:
-  using Then = std::function<void(const runtime::Status&, DiskCall&)>;
+  using Then = std::function<void(const Status&, DiskCall&)>;
 
   DiskCalls() = default;
   DiskCalls(const DiskCalls&) = delete;
@@ -33,8 +48,7 @@ class DiskCalls {
   ~DiskCalls();
 
   // `then` runs when the request has ended, unless `asker` has ended before.
-  DiskCall& make(std::shared_ptr<runtime::File> file, const std::shared_ptr<bool>& asker,
-                 Then then);
+  DiskCall& make(FileRef file, const Alive& asker, Then then);
   bool none() const { return under_way_.empty(); }
   // Runs each time when the last one has ended.
   void when_none(std::function<void()> idle) { idle_ = std::move(idle); }
@@ -44,4 +58,4 @@ class DiskCalls {
   std::function<void()> idle_;
 };
 
-}  // namespace ringtail::queue::store
+}  // namespace ringtail::runtime

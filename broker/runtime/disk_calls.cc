@@ -1,20 +1,19 @@
-#include "queue/store/disk_calls.h"
+#include "broker/runtime/disk_calls.h"
 
 #include <utility>
 
-namespace ringtail::queue::store {
+namespace ringtail::runtime {
 
 DiskCalls::~DiskCalls() {
   under_way_.clear_and_dispose([](DiskCall* call) { delete call; });  // NOLINT: owned by the list
 }
 
-DiskCall& DiskCalls::make(std::shared_ptr<runtime::File> file, const std::shared_ptr<bool>& asker,
-                          Then then) {
+DiskCall& DiskCalls::make(FileRef file, const Alive& asker, Then then) {
   auto* call = new DiskCall;  // NOLINT: owned by the list
   under_way_.push_back(*call);
   call->file = std::move(file);
-  call->request.done = [this, call, alive = std::weak_ptr<bool>(asker),
-                        after = std::move(then)](const runtime::Status& status) {
+  call->request.done = [this, call, alive = std::weak_ptr<bool>(asker.token_),
+                        after = std::move(then)](const Status& status) {
     under_way_.erase(under_way_.iterator_to(*call));
     // This function lives in what is deleted at its end.
     const std::unique_ptr<DiskCall> own(call);
@@ -26,4 +25,4 @@ DiskCall& DiskCalls::make(std::shared_ptr<runtime::File> file, const std::shared
   return *call;
 }
 
-}  // namespace ringtail::queue::store
+}  // namespace ringtail::runtime
