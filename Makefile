@@ -84,11 +84,11 @@ else
 	@$(PYTHON) tests/conformance/run.py --broker-binary $(BUILD)/ringtail --build-dir $(BUILD)
 endif
 
-sim: ## whole nodes under the simulator
+sim: ## whole nodes under the simulator, with ten times the crashes
 	@tools/deps.sh --check build
 	@$(MAKE) configure
 	@cmake --build $(BUILD) -j $(JOBS) --target sim_programs
-	@$(PYTHON) tests/run_all.py --build $(BUILD) --only sim
+	@RINGTAIL_SIM_FACTOR=10 $(PYTHON) tests/run_all.py --build $(BUILD) --only sim
 
 deps: ## install the Debian packages that building and testing need
 	@tools/deps.sh test
