@@ -56,6 +56,8 @@ EXTRA = {
     "broker/node.h": ["broker/runtime/uv/"],
     "broker/node.cc": ["broker/runtime/uv/"],
     "tools/perf/main.cc": ["broker/runtime/uv/"],
+    # Which queues a node that does not run has.
+    "tools/ctl/data_directory.cc": ["cluster/metadata/log_reader.h"],
 }
 
 ROOT_FOLDERS = ("broker/", "gm/", "cluster/", "queue/", "tools/", "tests/")
@@ -98,6 +100,7 @@ L1_EXEMPT = {
     "broker/runtime/tls/tls_files.cc": "reads certificates",
     "tools/ctl/http_api.cc": "its library brings sockets; it waits between attempts",
     "tools/ctl/files.cc": "reads and writes definitions files",
+    "tools/ctl/data_disk.cc": "reads the files of a node that does not run",
     "tools/dump/main.cc": "reads the files it is asked for",
     "tests/": "tests",
 }

@@ -94,6 +94,7 @@ std::span<const Command> connection_commands();
 std::span<const Command> node_commands();
 std::span<const Command> check_commands();
 std::span<const Command> definition_commands();
+std::span<const Command> data_commands();
 
 // All of them, in the order of `help`.
 std::vector<const Command*> all_commands();

@@ -51,6 +51,7 @@ constexpr std::array kOptions = {
     Option{"offline", 0, false, false},
     Option{"local", 0, false, false},
     Option{"find", 0, true, false},
+    Option{"directory", 0, true, false},
     Option{"if-empty", 'e', false, false},
     Option{"if-unused", 0, false, false},
     Option{"per-connection-delay", 0, true, false},
