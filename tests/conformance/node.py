@@ -40,13 +40,14 @@ def free_port():
 class Node:
     """`with Node(binary, *flags) as node:` lives until SIGKILL at the latest."""
 
-    def __init__(self, binary, *flags, port=None, config='', slow=1.0, logs_to=None):
+    def __init__(self, binary, *flags, port=None, config='', slow=1.0, logs_to=None,
+                 data_dir=None):
         self.port, self.slow = port or free_port(), slow
         self._dir = tempfile.TemporaryDirectory(prefix='ringtail-conformance-')
         # Two, so that letters cross between threads whatever the machine has.
         shards = () if '--shards' in flags else ('--shards', '2')
         command = [binary, *shards, '--amqp-port', str(self.port), '--management-port', '0',
-                   '--data-dir', self._dir.name, '--bind',
+                   '--data-dir', data_dir or self._dir.name, '--bind',
                    '127.0.0.1,::1' if IPV6 else '127.0.0.1', *flags]
         if config:
             path = self._dir.name + '/test.conf'
