@@ -18,9 +18,9 @@ DiskCall& DiskCalls::make(FileRef file, const Alive& asker, Then then) {
     // This function lives in what is deleted at its end.
     const std::unique_ptr<DiskCall> own(call);
     const Then run = after;
-    const std::function<void()> idle = under_way_.empty() ? idle_ : nullptr;
     if (!alive.expired()) run(status, *own);
-    if (idle) idle();
+    // What ran may have asked for more.
+    if (under_way_.empty() && idle_) idle_();
   };
   return *call;
 }

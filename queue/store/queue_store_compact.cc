@@ -16,7 +16,10 @@ using runtime::Code;
 using runtime::Status;
 
 void QueueStore::compact() {
-  if (compaction_ != nullptr || !failure_.ok() || !shared_.begin_compaction()) return;
+  if (compaction_ != nullptr || !failure_.ok() || shared_.closing() ||
+      !shared_.begin_compaction()) {
+    return;
+  }
   const auto unread = [this](std::uint8_t lane) {
     const auto at = cursors_.find(lane);
     return at == cursors_.end() ? std::numeric_limits<std::uint64_t>::max()
@@ -40,6 +43,7 @@ void QueueStore::compact() {
 }
 
 void QueueStore::compact_next() {
+  if (shared_.closing()) return end_compaction();
   Compaction& work = *compaction_;
   if (work.read == work.from.size()) {
     compacted();

@@ -17,7 +17,7 @@ bool QueueStore::loading(std::uint8_t lane) const {
 }
 
 void QueueStore::load(std::uint8_t lane, std::size_t octets, std::uint64_t limit) {
-  if (!failure_.ok() || limit == 0) return;
+  if (!failure_.ok() || limit == 0 || shared_.closing()) return;
   const auto at = cursors_.find(lane);
   RT_CHECK(at != cursors_.end(), "a load from a lane that has nothing paged out");
   Cursor& cursor = at->second;

@@ -57,7 +57,7 @@ std::vector<StoredMessage> QueueStore::collect(std::uint64_t& up_to) const {
 }
 
 void QueueStore::write_some() {
-  if (writing_ || committing_ || !failure_.ok()) return;
+  if (writing_ || committing_ || !failure_.ok() || shared_.closing()) return;
   std::uint64_t up_to = 0;
   const std::vector<StoredMessage> messages = collect(up_to);
   assigned_ = up_to;
@@ -125,7 +125,7 @@ void QueueStore::write_done(const Status& status) {
 
 void QueueStore::continue_leaving() {
   if (!leaving_.wanted || leaving_.written_again != 0 || writing_ || committing_ ||
-      !failure_.ok()) {
+      !failure_.ok() || shared_.closing()) {
     return;
   }
   if (leave_lightly()) return;
@@ -175,7 +175,7 @@ bool QueueStore::leave_lightly() {
 }
 
 void QueueStore::cover() {
-  if (!durable_ || committing_) return;
+  if (!durable_ || committing_ || shared_.closing()) return;
   committing_ = true;
   files_.sync([this, covered = written_](const Status& status) {
     if (!status.ok()) {
@@ -246,7 +246,7 @@ void QueueStore::left() {
 // --- what is dead -------------------------------------------------------------------------------
 
 void QueueStore::reap() {
-  if (committing_) return;  // its end looks again
+  if (committing_ || shared_.closing()) return;  // the end of a commit looks again
   for (const std::unique_ptr<Segment>& segment : segments_.take_dead(!writing_)) {
     if (durable_ && segment->in_index) {
       gone_.push_back(segment->state.number);

@@ -59,6 +59,7 @@ std::size_t StoreShard::head_budget() const {
 }
 
 void StoreShard::make_directory(const QueueIdentity& identity) {
+  if (closing_) return;
   runtime::Disk& disk = shard_.env().disk();
   const std::string directory = directory_of(identity.vhost, identity.name, true);
   if (!disk.make_directory(directory).ok()) return;
@@ -75,6 +76,8 @@ void StoreShard::make_directory(const QueueIdentity& identity) {
 
 void StoreShard::close(std::function<void()> done) {
   closed_ = std::move(done);
+  closing_ = true;
+  if (trash_timer_ != nullptr) trash_timer_->stop();
   journal_.close([this] {
     if (calls_.none()) {
       std::exchange(closed_, nullptr)();

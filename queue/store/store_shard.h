@@ -92,6 +92,8 @@ class StoreShard {
   // Makes a queue's directory, for who looks into the data directory: the queue's store does not
   // rely on it. Blocks for some ten microseconds.
   void make_directory(const QueueIdentity& identity);
+  // The node stops: nobody begins anything any more.
+  bool closing() const { return closing_; }
   // Writes what is under way and waits for it; nothing may be appended any more.
   void close(std::function<void()> done);
   // Removes a directory that a queue has left, a file at a time.
@@ -111,6 +113,7 @@ class StoreShard {
   std::size_t backlogs_ = 0;
   std::size_t light_ = 0;
   bool compacting_ = false;
+  bool closing_ = false;
   const runtime::Alive alive_;
   std::function<void()> closed_;
   std::uint64_t last_trash_ = 0;
