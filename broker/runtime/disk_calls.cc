@@ -20,7 +20,9 @@ DiskCall& DiskCalls::make(FileRef file, const Alive& asker, Then then) {
     const Then run = after;
     if (!alive.expired()) run(status, *own);
     // What ran may have asked for more.
-    if (under_way_.empty() && idle_) idle_();
+    if (!under_way_.empty() || !idle_) return;
+    const std::function<void()> idle = idle_;
+    idle();
   };
   return *call;
 }

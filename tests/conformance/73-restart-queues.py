@@ -38,6 +38,20 @@ def large_messages_come_back():
 
 
 @case(only=HAVE)
+def a_node_that_is_stopped_while_it_moves_messages_to_segments_ends_well():
+    for _ in range(3):
+        with Lasting() as kept:
+            conn = kept.connect()
+            durable(conn, 1, 'large')
+            publish(conn, 1, 'large', [large(number, 3 * MIB) for number in range(6)])
+            kept.stop(kill=True)
+            kept.start()  # what the journal of before has goes to segments now
+            kept.stop()
+            kept.start()
+            equal(len(take_all(kept.connect(), 1, 'large')), 6, 'messages')
+
+
+@case(only=HAVE)
 def a_purged_queue_stays_empty():
     for kill in (False, True):
         with Lasting() as kept:
