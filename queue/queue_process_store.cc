@@ -83,8 +83,9 @@ void QueueProcess::settle_publishes(ChannelLink& link, std::uint64_t up_to) {
 void QueueProcess::settle_kept() {
   const store::JournalPosition kept = store_->kept();
   std::deque<Backing::Unkept>& unkept = backing_->unkept;
-  while (!unkept.empty() && unkept.front().position <= kept &&
-         unkept.front().written <= store_->written()) {
+  // A backlog that consumers have taken meanwhile is never written, and nobody waits for that.
+  const std::uint64_t written = state_.has_tail() ? store_->written() : last_number();
+  while (!unkept.empty() && unkept.front().position <= kept && unkept.front().written <= written) {
     const Backing::Unkept& first = unkept.front();
     if (ChannelLink* link = find_link(first.channel)) {
       link->settled = first.up_to;
@@ -238,6 +239,7 @@ void QueueProcess::look_at_backlog() {
     stores_->backlog_began();
   } else {
     stores_->backlog_ended();
+    settle_kept();
   }
 }
 
