@@ -10,7 +10,7 @@ set -euo pipefail
 build_packages=(
   g++:g++ cmake:cmake make:make pkg-config:pkg-config python3:/usr/bin/python3
   libuv1-dev libfmt-dev libspdlog-dev libboost-dev zlib1g-dev doctest-dev libcxxopts-dev
-  nlohmann-json3-dev libmimalloc-dev libpcre2-dev libssl-dev libcpp-httplib-dev
+  nlohmann-json3-dev libmimalloc-dev libpcre2-dev libdeflate-dev libssl-dev libcpp-httplib-dev
   libprotobuf-dev protobuf-compiler:protoc
 )
 test_packages=(

@@ -1,12 +1,12 @@
 #include "cluster/metadata/log_file.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <limits>
 #include <utility>
 
 #include "broker/runtime/check.h"
+#include "broker/runtime/checksum.h"
 
 namespace ringtail::cluster::metadata {
 
@@ -42,9 +42,8 @@ Number get(std::string_view bytes, std::size_t at) {
 }
 
 std::uint32_t checksum(std::uint32_t so_far, std::string_view bytes) {
-  if (bytes.empty()) return so_far;  // zlib takes a null pointer for a wish to begin
-  return static_cast<std::uint32_t>(
-      crc32_z(so_far, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+  return runtime::checksum(so_far,
+                           {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
 }
 
 // Of a record: the file's salt, its length, number and type, its payload.

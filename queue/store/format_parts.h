@@ -2,7 +2,6 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <array>
 #include <bit>
@@ -12,17 +11,14 @@
 #include <string>
 #include <string_view>
 
+#include "broker/runtime/checksum.h"
 #include "broker/runtime/status.h"
 #include "queue/message.h"
 #include "queue/store/byte_buffer.h"
 
 namespace ringtail::queue::store {
 
-// CRC-32, zlib's, continued.
-inline std::uint32_t checksum(std::uint32_t so_far, std::span<const std::uint8_t> bytes) {
-  if (bytes.empty()) return so_far;  // zlib takes a null pointer for a wish to begin
-  return static_cast<std::uint32_t>(crc32_z(so_far, bytes.data(), bytes.size()));
-}
+using runtime::checksum;
 
 // --- writing where room was reserved; each returns what is behind it ---
 
