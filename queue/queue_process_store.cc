@@ -160,7 +160,9 @@ bool QueueProcess::ready_to_hand_out() {
     return true;
   if (!state_.can_take()) return false;
   const Entry& first = state_.front();
-  return first.redelivered() || !is_kept(*first.message()) || store_->may_deliver(first.position());
+  // One that is marked already, too: a mark that a start read is not on the disk for certain, when
+  // its sync had failed in the run before.
+  return !is_kept(*first.message()) || store_->may_deliver(first.position());
 }
 
 void QueueProcess::store_kept() noexcept {

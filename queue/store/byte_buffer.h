@@ -4,13 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "broker/runtime/bytes.h"
 #include "broker/runtime/check.h"
+#include "broker/runtime/copy_bytes.h"
 
 namespace ringtail::queue::store {
 
@@ -21,32 +21,41 @@ class ByteBuffer {
   ByteBuffer() = default;
   // What was moved from is empty and may be used on.
   ByteBuffer(ByteBuffer&& other) noexcept
-      : data_(std::move(other.data_)),
-        size_(std::exchange(other.size_, 0)),
-        capacity_(std::exchange(other.capacity_, 0)) {}
+      : block_(std::exchange(other.block_, nullptr)), size_(std::exchange(other.size_, 0)) {}
   ByteBuffer& operator=(ByteBuffer&& other) noexcept {
-    data_ = std::move(other.data_);
-    size_ = std::exchange(other.size_, 0);
-    capacity_ = std::exchange(other.capacity_, 0);
+    std::swap(block_, other.block_);
+    std::swap(size_, other.size_);
+    other.release();
     return *this;
   }
+  ~ByteBuffer() { release(); }
 
-  const std::uint8_t* data() const { return data_.get(); }
+  const std::uint8_t* data() const { return block_ == nullptr ? nullptr : block_->data(); }
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  std::span<const std::uint8_t> span() const { return {data_.get(), size_}; }
-  std::size_t capacity() const { return capacity_; }
+  std::span<const std::uint8_t> span() const { return {data(), size_}; }
+  std::size_t capacity() const { return block_ == nullptr ? 0 : block_->capacity(); }
   void clear() { size_ = 0; }
   // Gives the memory back, too.
-  void release() { *this = ByteBuffer(); }
+  void release() {
+    if (block_ != nullptr) block_->unref();
+    block_ = nullptr;
+    size_ = 0;
+  }
+  // What it holds, not copied; it is empty afterwards.
+  runtime::Bytes share() {
+    if (block_ == nullptr) return {};
+    runtime::Block* const block = std::exchange(block_, nullptr);
+    return runtime::Bytes::adopt(block, block->data(), std::exchange(size_, 0));
+  }
 
   // Room for `size` more bytes, to be filled and announced with advance().
   std::uint8_t* reserve(std::size_t size) {
-    if (capacity_ - size_ < size) grow(size);
-    return data_.get() + size_;
+    if (block_ == nullptr || block_->capacity() - size_ < size) grow(size);
+    return block_->data() + size_;
   }
   void advance(std::size_t size) {
-    RT_DCHECK(size <= capacity_ - size_, "advance past reserve");
+    RT_DCHECK(size <= capacity() - size_, "advance past reserve");
     size_ += size;
   }
   void append(std::span<const std::uint8_t> bytes) {
@@ -71,7 +80,7 @@ class ByteBuffer {
   template <typename Number>
   void patch(std::size_t offset, Number number) {
     RT_DCHECK(offset + sizeof(Number) <= size_, "a patch of what was not put");
-    put_at(data_.get() + offset, number);
+    put_at(block_->data() + offset, number);
   }
 
   static constexpr std::size_t kVarintMax = 10;
@@ -84,18 +93,16 @@ class ByteBuffer {
     }
   }
   void grow(std::size_t size) {
-    std::size_t capacity = capacity_ == 0 ? 1024 : capacity_ * 2;
-    if (capacity < size_ + size) capacity = size_ + size;
-    // NOLINTNEXTLINE: not make_unique, which would clear it
-    std::unique_ptr<std::uint8_t[]> data(new std::uint8_t[capacity]);
-    if (size_ > 0) std::memcpy(data.get(), data_.get(), size_);
-    data_ = std::move(data);
-    capacity_ = capacity;
+    std::size_t room = capacity() == 0 ? 1024 : capacity() * 2;
+    if (room < size_ + size) room = size_ + size;
+    runtime::Block* const block = runtime::Block::create(room);
+    if (size_ > 0) runtime::copy_bytes(block->data(), data(), size_);
+    if (block_ != nullptr) block_->unref();
+    block_ = block;
   }
 
-  std::unique_ptr<std::uint8_t[]> data_;
+  runtime::Block* block_ = nullptr;
   std::size_t size_ = 0;
-  std::size_t capacity_ = 0;
 };
 
 // Reads the same. After a read that goes past the end, or a varint of more than 64 bits, it is not

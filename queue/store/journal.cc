@@ -139,9 +139,15 @@ void Journal::turn_end() noexcept {
   end_if_idle();
 }
 
+bool Journal::file_is_full() const {
+  return offset_ >= options_.file_size_max ||
+         (offset_ >= options_.file_size && file_messages_ >= options_.file_messages);
+}
+
 void Journal::begin_batch() {
-  if (offset_ >= options_.file_size) {
+  if (file_is_full()) {
     files_->begin_next();
+    file_messages_ = 0;
     offset_ = kJournalHeaderSize;
     index_ = 0;
   }

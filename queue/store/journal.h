@@ -72,8 +72,13 @@ struct JournalStatistics {
 };
 
 struct JournalOptions {
-  std::uint64_t file_size = 16 * 1024 * 1024;  // a file is left behind when it has so much
-  std::size_t files = 3;  // with more than so many in use the oldest is given up
+  // A file is left behind when it has file_size octets and file_messages messages, or
+  // file_size_max: a start reads the files in use, which costs by the message more than by the
+  // octet, and large messages that wait for a short while should not be written twice.
+  std::uint64_t file_size = 5 * 1024 * 1024;  // that much room is made when a file begins
+  std::uint64_t file_size_max = 16 * 1024 * 1024;
+  std::uint64_t file_messages = 40 * 1024;
+  std::size_t files = 2;  // with more than so many in use the oldest is given up
 };
 
 // One per shard, on its thread; outlives the queues.
@@ -98,6 +103,7 @@ class Journal : private runtime::TurnTask {
   // else in between.
   void begin_publish(JournalUser& user, Qid qid);
   void add(Position position, const Message& message, std::uint64_t expires_at_ms, bool delivered) {
+    ++file_messages_;
     batch_.add(position, message, expires_at_ms, delivered);
   }
   JournalPosition end_publish();
@@ -143,6 +149,7 @@ class Journal : private runtime::TurnTask {
   void turn_end() noexcept override;
   void appends(JournalUser& user);
   JournalPosition record_appended();
+  bool file_is_full() const;
   void begin_batch();
   void finish_batch();
   void write_next();
@@ -173,7 +180,8 @@ class Journal : private runtime::TurnTask {
   BatchWriter batch_;
   std::uint64_t index_ = 0;
   std::uint64_t offset_ = 0;
-  JournalPosition begun_ = 0;  // what was appended before it
+  std::uint64_t file_messages_ = 0;  // added since the current file began
+  JournalPosition begun_ = 0;        // what was appended before it
   JournalPosition appended_ = 0;
   JournalPosition kept_ = 0;
   // Oldest first. The first is being written (writing_) or waits for its file or for room.

@@ -17,7 +17,7 @@ using runtime::LogLevel;
 using runtime::Status;
 
 constexpr std::uint64_t kRetryMs = 1000;
-// A file that large batches have made longer than this many times its size is not used again.
+// A file that large batches have made longer than this many times its most is not used again.
 constexpr std::uint64_t kSpareSizeMultiple = 2;
 
 }  // namespace
@@ -246,7 +246,7 @@ void JournalFiles::release(JournalFileNumber unwritten) {
 
 void JournalFiles::remove_spares() {
   while (!spares_.empty() && (spares_.size() > options_.files + 1 ||
-                              spares_.front().size > kSpareSizeMultiple * options_.file_size)) {
+                              spares_.front().size > kSpareSizeMultiple * options_.file_size_max)) {
     const Status removed = disk_.remove(path(spares_.front().number));
     if (!removed.ok()) {
       log(LogLevel::kWarning, "journal", "a file stays that nobody needs: {}", removed.text());

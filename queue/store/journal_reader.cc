@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 #include <string_view>
@@ -165,15 +166,26 @@ std::string journal_path(const std::string& directory, std::uint16_t shard, std:
 struct JournalReader::State {
   State(runtime::Env& on, std::string in, std::vector<std::uint16_t> of)
       : env(on), directory(std::move(in)), shards(std::move(of)) {
-    request.done = [this](const Status& status) {
-      syncing ? file_synced(status) : content_read(status);
-    };
+    for (Slot& slot : slots) {
+      slot.request.done = [this, &slot](const Status& status) { request_done(slot, status); };
+    }
   }
 
+  // A file on its way through: read, looked at, synced. While one is looked at the next is read.
+  struct Slot {
+    enum class Step : std::uint8_t { kFree, kReading, kRead, kSyncing };
+    Step step = Step::kFree;
+    std::unique_ptr<runtime::File> file;
+    std::unique_ptr<std::uint8_t[]> buffer;
+    std::size_t buffer_size = 0;
+    runtime::DiskRequest request;
+  };
+
   Status list();
-  void read_next();
-  void content_read(const Status& status);
-  void file_synced(const Status& status);
+  Slot& slot_of(std::size_t index) { return slots[index % slots.size()]; }
+  void read(std::size_t index);
+  void request_done(Slot& slot, const Status& status);
+  void go_on();
   void scan(std::span<const std::uint8_t> content);
   Status check_header_of(std::span<const std::uint8_t> content) const;
   bool is_of_another_version(std::span<const std::uint8_t> content) const;
@@ -198,11 +210,8 @@ struct JournalReader::State {
 
   std::vector<JournalName> names;
   std::size_t at = 0;
-  std::unique_ptr<runtime::File> file;
-  std::unique_ptr<std::uint8_t[]> buffer;
-  std::size_t buffer_size = 0;
-  runtime::DiskRequest request;
-  bool syncing = false;  // the request is no read
+  std::array<Slot, 2> slots;
+  Status failure;
 
   JournalsRead found;
   std::unordered_map<Qid, JournaledQueue> queues;
@@ -224,35 +233,57 @@ Status JournalReader::State::list() {
   return {};
 }
 
-void JournalReader::State::read_next() {
-  file.reset();
-  if (at == names.size()) return end({});
-  auto opened = env.disk().open(path(), runtime::OpenMode::kRead);
-  if (!opened.ok()) return end(opened.status());
-  file = std::move(opened).value();
-  const auto size = static_cast<std::size_t>(file->size());
-  if (size > buffer_size || buffer == nullptr) {
-    // NOLINTNEXTLINE: not make_unique, which would clear it
-    buffer.reset(new std::uint8_t[size + 1]);
-    buffer_size = size;
+void JournalReader::State::read(std::size_t index) {
+  if (index >= names.size() || !failure.ok()) return;
+  Slot& slot = slot_of(index);
+  const JournalName& name = names[index];
+  auto opened =
+      env.disk().open(journal_path(directory, name.shard, name.number), runtime::OpenMode::kRead);
+  if (!opened.ok()) {
+    failure = opened.status();
+    return;
   }
-  request.buffer = {buffer.get(), size};
-  file->read_at(request);
+  slot.file = std::move(opened).value();
+  const auto size = static_cast<std::size_t>(slot.file->size());
+  if (size > slot.buffer_size || slot.buffer == nullptr) {
+    // NOLINTNEXTLINE: not make_unique, which would clear it
+    slot.buffer.reset(new std::uint8_t[size + 1]);
+    slot.buffer_size = size;
+  }
+  slot.request.buffer = {slot.buffer.get(), size};
+  slot.step = Slot::Step::kReading;
+  slot.file->read_at(slot.request);
 }
 
-void JournalReader::State::content_read(const Status& status) {
-  if (!status.ok()) return end(status);
-  scan(request.buffer.first(static_cast<std::size_t>(request.transferred)));
-  // What is taken for kept from here on may only have been written.
-  syncing = true;
-  file->sync(request);
+void JournalReader::State::request_done(Slot& slot, const Status& status) {
+  if (!status.ok() && failure.ok()) failure = status;
+  if (slot.step == Slot::Step::kReading) {
+    slot.step = Slot::Step::kRead;
+  } else {
+    slot.step = Slot::Step::kFree;
+    slot.file.reset();
+    ++at;
+  }
+  go_on();
 }
 
-void JournalReader::State::file_synced(const Status& status) {
-  syncing = false;
-  if (!status.ok()) return end(status);
-  ++at;
-  read_next();
+// Ends when no request is under way any more.
+void JournalReader::State::go_on() {
+  Slot& slot = slot_of(at);
+  if (failure.ok() && at < names.size()) {
+    if (slot.step == Slot::Step::kFree) read(at);
+    if (slot.step == Slot::Step::kRead) {
+      read(at + 1);
+      scan(slot.request.buffer.first(static_cast<std::size_t>(slot.request.transferred)));
+      // What is taken for kept from here on may only have been written.
+      slot.step = Slot::Step::kSyncing;
+      slot.file->sync(slot.request);
+    }
+  }
+  const bool under_way = std::any_of(slots.begin(), slots.end(), [](const Slot& one) {
+    return one.step == Slot::Step::kReading || one.step == Slot::Step::kSyncing;
+  });
+  if (!under_way) end(failure);
 }
 
 void JournalReader::State::scan(std::span<const std::uint8_t> content) {
@@ -350,8 +381,10 @@ void JournalReader::State::damaged(const JournalDamage& damage) {
 }
 
 void JournalReader::State::end(const Status& status) {
-  file.reset();
-  buffer.reset();
+  for (Slot& slot : slots) {
+    slot.file.reset();
+    slot.buffer.reset();
+  }
   const auto tell = std::exchange(done, nullptr);
   if (!status.ok()) return tell(status);
   for (auto& [qid, queue] : queues) {
@@ -370,7 +403,7 @@ JournalReader::~JournalReader() = default;
 void JournalReader::start(std::function<void(Result<JournalsRead>)> done) {
   state_->done = std::move(done);
   if (const Status listed = state_->list(); !listed.ok()) return state_->end(listed);
-  state_->read_next();
+  state_->go_on();
 }
 
 }  // namespace ringtail::queue::store

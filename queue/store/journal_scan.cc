@@ -1,5 +1,6 @@
 // Reading a journal: batches and records. Nothing is believed that a checksum does not confirm.
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -80,6 +81,12 @@ std::optional<BatchHeader> Scanner::header_at(std::uint64_t offset) const {
 
 // Up to where there are zeros from an offset on, about: most of a file that was never full.
 std::uint64_t Scanner::zeros_end(std::uint64_t offset) const {
+  constexpr std::size_t kStep = 256;
+  static constexpr std::uint8_t kZeros[kStep] = {};
+  while (offset + kStep <= content_.size() &&
+         std::memcmp(content_.data() + offset, kZeros, kStep) == 0) {
+    offset += kStep;
+  }
   while (offset + 8 <= content_.size() &&
          number_at<std::uint64_t>(content_, static_cast<std::size_t>(offset)) == 0) {
     offset += 8;

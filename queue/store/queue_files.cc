@@ -83,7 +83,7 @@ Status QueueFiles::ready_directory() {
   });
   ByteBuffer text;
   put_identity(text, identity_);
-  call.written = runtime::Bytes::copy(text.span());
+  call.written = text.share();
   call.request.content = call.written.span();
   identity_file_->write_at(call.request);
   return {};
@@ -107,7 +107,7 @@ Result<File*> QueueFiles::segment_file(std::uint64_t number, bool make) {
 
 void QueueFiles::write_segment(std::uint64_t number, std::uint64_t offset, ByteBuffer bytes,
                                Done done) {
-  const runtime::Bytes shared = runtime::Bytes::copy(bytes.span());
+  const runtime::Bytes shared = bytes.share();
   enqueue([this, number, offset, shared, done = std::move(done)] {
     start_write(number, offset, shared, done);
   });
@@ -216,7 +216,7 @@ Status QueueFiles::sync_names() {
 }
 
 void QueueFiles::write_index(ByteBuffer bytes, bool whole, Done done) {
-  const runtime::Bytes shared = runtime::Bytes::copy(bytes.span());
+  const runtime::Bytes shared = bytes.share();
   enqueue([this, shared, whole, done = std::move(done)] { start_index(shared, whole, done); });
 }
 

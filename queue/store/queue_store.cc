@@ -128,7 +128,10 @@ void QueueStore::await() {
 // --- marks --------------------------------------------------------------------------------------
 
 bool QueueStore::may_deliver(Position position) {
-  if (!durable_ || !failure_.ok()) return true;
+  if (!durable_) return true;
+  // A broken disk does not keep messages from consumers; but a node that ends, and whose full disk
+  // is waited for no longer, delivers nothing without a mark.
+  if (!failure_.ok()) return !shared_.closing();
   const std::uint8_t lane = lane_of(position);
   const std::uint64_t number = number_of(position);
   Mark& mark = marks_[lane];

@@ -72,6 +72,8 @@ void QueueStore::write_some() {
 
 void QueueStore::encode(const std::vector<StoredMessage>& messages) {
   std::map<std::uint8_t, Outgoing> lanes;
+  std::size_t room = 0;
+  for (const StoredMessage& one : messages) room += segment_record_size_max(*one.message);
   ++writes_under_way_;  // as long as there may come another one
   for (const StoredMessage& one : messages) {
     const std::uint8_t lane = lane_of(one.position);
@@ -89,7 +91,10 @@ void QueueStore::encode(const std::vector<StoredMessage>& messages) {
       out.segment = segment->state.number;
       out.offset = segment->state.bytes;
     }
+    // Bodies are not copied once more because a buffer grows: all that may come has room in it.
+    if (lanes.size() == 1) out.bytes.reserve(room);
     const std::size_t before = out.bytes.size();
+    room -= segment_record_size_max(*one.message);
     put_segment_record(out.bytes, segment->salt, one.position, *one.message, one.expires_at_ms,
                        one.delivered);
     segments_.added(lane, number_of(one.position),

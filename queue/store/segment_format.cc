@@ -63,13 +63,16 @@ Result<SegmentHeader> read_segment_header(std::span<const std::uint8_t> content,
   return header;
 }
 
+std::size_t segment_record_size_max(const Message& message) {
+  constexpr std::size_t kHeadMax = 1 + 2 * ByteBuffer::kVarintMax;
+  return kSegmentRecordHeaderSize + kHeadMax + content_size_max(message);
+}
+
 void put_segment_record(ByteBuffer& out, std::uint64_t salt, Position position,
                         const Message& message, std::uint64_t expires_at_ms, bool delivered) {
   RT_DCHECK(number_of(position) > 0, "messages are counted from 1");
   const bool expires = expires_at_ms != kNoExpiration;
-  constexpr std::size_t kHeadMax = 1 + 2 * ByteBuffer::kVarintMax;
-  std::uint8_t* const begin =
-      out.reserve(kSegmentRecordHeaderSize + kHeadMax + content_size_max(message));
+  std::uint8_t* const begin = out.reserve(segment_record_size_max(message));
   std::uint8_t* at = begin + kSegmentRecordHeaderSize;
   *at++ = static_cast<std::uint8_t>((expires ? kExpires : 0) | (delivered ? kDelivered : 0));
   at = write_varint(at, number_of(position));

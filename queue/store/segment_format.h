@@ -37,6 +37,8 @@ void put_segment_header(ByteBuffer& out, const SegmentHeader& header);
 runtime::Result<SegmentHeader> read_segment_header(std::span<const std::uint8_t> content,
                                                    const std::string& name);
 
+// Octets that the message's record takes at most.
+std::size_t segment_record_size_max(const Message& message);
 // `position` is in the segment's lane.
 void put_segment_record(ByteBuffer& out, std::uint64_t salt, Position position,
                         const Message& message, std::uint64_t expires_at_ms, bool delivered);

@@ -69,7 +69,7 @@ void StoreShard::make_directory(const QueueIdentity& identity) {
                                         [](const runtime::Status&, runtime::DiskCall&) {});
   ByteBuffer text;
   put_identity(text, identity);
-  call.written = runtime::Bytes::copy(text.span());
+  call.written = text.share();
   call.request.content = call.written.span();
   call.file->write_at(call.request);
 }

@@ -105,7 +105,9 @@ class CrashTest {
       CAPTURE(round);
       // Old files go before this life gives up any of its own.
       const bool keeps_old = below(4) == 0;
-      Life life(host_, {.file_size = 600 + below(3000), .files = keeps_old ? 1000U : 2U});
+      Life life(
+          host_,
+          {.file_size = 600 + below(3000), .file_messages = 0, .files = keeps_old ? 1000U : 2U});
       JournalsRead read = life.read();
       check(read);
       const auto remove_old = [&] {

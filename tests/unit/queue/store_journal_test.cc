@@ -17,7 +17,7 @@ using runtime::Status;
 
 namespace {
 
-constexpr JournalOptions kRoomy{.file_size = 64 * 1024};
+constexpr JournalOptions kRoomy{.file_size = 64 * 1024, .file_messages = 0};
 
 struct JournalTest {
   explicit JournalTest(JournalOptions options = kRoomy)
@@ -41,7 +41,8 @@ struct JournalTest {
   Life life;
 };
 
-constexpr JournalOptions kSmall{.file_size = 4096, .files = 3};
+constexpr JournalOptions kSmall{
+    .file_size = 4096, .file_size_max = 4096, .file_messages = 0, .files = 3};
 
 // Fills so many files of kSmall; the next change begins another one.
 void fill(JournalTest& test, User& user, int files) {
