@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "broker/runtime/check.h"
@@ -294,7 +295,15 @@ void QueueFiles::read_segment(std::uint64_t number, std::uint64_t offset, std::s
   segments_[number]->read_at(call.request);
 }
 
-void QueueFiles::read_small(const std::string& name, ReadDone done) {
+bool QueueFiles::holds_nothing() const {
+  const auto names = env_.disk().list(directory_);
+  if (!names.ok()) return names.status().code() == Code::kNotFound;
+  return std::all_of(names.value().begin(), names.value().end(), [](const std::string& name) {
+    return name == "queue" || name == "queue.new";
+  });
+}
+
+void QueueFiles::read_small(const std::string& name, bool relied_on, ReadDone done) {
   auto opened = env_.disk().open(directory_ + "/" + name, OpenMode::kRead);
   if (!opened.ok()) {
     std::vector<std::uint8_t> nothing;
@@ -303,24 +312,26 @@ void QueueFiles::read_small(const std::string& name, ReadDone done) {
   }
   FileRef file = std::move(opened.value());
   ++reads_;
-  DiskCall& call = calls_.make(
-      file, alive_, [this, done = std::move(done)](const Status& status, DiskCall& read) {
-        read.read.resize(static_cast<std::size_t>(read.request.transferred));
-        if (!status.ok()) {
-          --reads_;
-          done(status, read.read);
-          return;
-        }
-        // What is relied on from here on may only have been written.
-        DiskCall& sync =
-            calls_.make(read.file, alive_, [this, done](const Status& synced, DiskCall& call_) {
-              --reads_;
-              done(synced, call_.read);
-              if (!running_) run_next();
-            });
-        sync.read = std::move(read.read);
-        sync.file->sync(sync.request);
-      });
+  DiskCall& call =
+      calls_.make(file, alive_,
+                  [this, relied_on, done = std::move(done)](const Status& status, DiskCall& read) {
+                    read.read.resize(static_cast<std::size_t>(read.request.transferred));
+                    if (!status.ok() || !relied_on) {
+                      --reads_;
+                      done(status, read.read);
+                      if (!running_) run_next();
+                      return;
+                    }
+                    // What is relied on from here on may only have been written.
+                    DiskCall& sync = calls_.make(
+                        read.file, alive_, [this, done](const Status& synced, DiskCall& call_) {
+                          --reads_;
+                          done(synced, call_.read);
+                          if (!running_) run_next();
+                        });
+                    sync.read = std::move(read.read);
+                    sync.file->sync(sync.request);
+                  });
   call.read.resize(static_cast<std::size_t>(file->size()));
   call.request.buffer = call.read;
   file->read_at(call.request);

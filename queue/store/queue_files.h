@@ -48,8 +48,11 @@ class QueueFiles {
   void restore_index_size(std::uint64_t size) { index_size_ = size; }
   // Up to `size` bytes; short at the end of the file.
   void read_segment(std::uint64_t number, std::uint64_t offset, std::size_t size, ReadDone done);
-  // All of a small file of the directory ("queue", "index"), which is on stable storage then.
-  void read_small(const std::string& name, ReadDone done);
+  // No directory, or nothing in it but the queue's name: most queues of most nodes. Blocks.
+  bool holds_nothing() const;
+  // All of a small file of the directory ("queue", "index"); relied on: it is on stable storage
+  // then.
+  void read_small(const std::string& name, bool relied_on, ReadDone done);
   // The names that are in the directory are on stable storage. Blocks.
   runtime::Status sync_directory() { return env_.disk().sync_directory(directory_); }
   // Behind everything asked for before.

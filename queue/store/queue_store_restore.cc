@@ -25,20 +25,23 @@ void QueueStore::restore(JournaledQueue journaled, std::function<void(Restored&)
     end_restore({Code::kCorrupt, restoring_->journaled.damage});
     return;
   }
-  files_.read_small("queue", [this](const Status& status, std::vector<std::uint8_t>& content) {
-    if (status.code() == Code::kNotFound) {
-      apply_removals();  // it has no directory yet
-      return;
-    }
-    if (!status.ok()) return end_restore(status);
-    const auto identity = read_identity(content, files_.directory() + "/queue");
-    // One that is damaged was made in passing and never relied on; the index says it, too.
-    if (!identity.ok() || identity.value().qid == qid_) return read_index();
-    set_aside(fmt::format("it belongs to a queue '{}' in vhost '{}' with the number {}",
-                          identity.value().name, identity.value().vhost,
-                          identity.value().qid.value));
-    apply_removals();
-  });
+  // The journals may say little, but of a queue with nothing in its directory they say all.
+  if (files_.holds_nothing()) return apply_removals();
+  files_.read_small(
+      "queue", false, [this](const Status& status, std::vector<std::uint8_t>& content) {
+        if (status.code() == Code::kNotFound) {
+          apply_removals();  // it has no directory yet
+          return;
+        }
+        if (!status.ok()) return end_restore(status);
+        const auto identity = read_identity(content, files_.directory() + "/queue");
+        // One that is damaged was made in passing and never relied on; the index says it, too.
+        if (!identity.ok() || identity.value().qid == qid_) return read_index();
+        set_aside(fmt::format("it belongs to a queue '{}' in vhost '{}' with the number {}",
+                              identity.value().name, identity.value().vhost,
+                              identity.value().qid.value));
+        apply_removals();
+      });
 }
 
 // Nothing of it is used, nothing of it is lost.
@@ -54,20 +57,21 @@ void QueueStore::set_aside(const std::string& why) {
 }
 
 void QueueStore::read_index() {
-  files_.read_small("index", [this](const Status& status, std::vector<std::uint8_t>& content) {
-    if (status.code() == Code::kNotFound) {
-      apply_removals();  // it never had a segment
-      return;
-    }
-    files_.directory_exists();
-    Status result = status.ok() ? take_index(content) : status;
-    if (result.ok()) result = files_.sync_directory();
-    if (!result.ok()) {
-      end_restore(result);
-    } else {
-      apply_removals();
-    }
-  });
+  files_.read_small("index", true,
+                    [this](const Status& status, std::vector<std::uint8_t>& content) {
+                      if (status.code() == Code::kNotFound) {
+                        apply_removals();  // it never had a segment
+                        return;
+                      }
+                      files_.directory_exists();
+                      Status result = status.ok() ? take_index(content) : status;
+                      if (result.ok()) result = files_.sync_directory();
+                      if (!result.ok()) {
+                        end_restore(result);
+                      } else {
+                        apply_removals();
+                      }
+                    });
 }
 
 Status QueueStore::take_index(std::span<const std::uint8_t> content) {
