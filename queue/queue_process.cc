@@ -39,6 +39,7 @@ QueueProcess::QueueProcess(runtime::Shard& shard,
       dead_letters_(dead_letters),
       stores_(stores),
       keeps_(stores != nullptr && record_->durable && !record_->exclusive()),
+      held_(stores != nullptr && stores->starting()),
       state_(record_->options.max_priority),
       consumers_(record_->options.single_active_consumer) {
   apply_options();
@@ -136,7 +137,7 @@ std::size_t QueueProcess::publish_plain(std::vector<MessageRef>& messages) {
 }
 
 void QueueProcess::dispatch() {
-  if (going_ || !drop_by_rules()) return;
+  if (going_ || held_ || !drop_by_rules()) return;
   while (state_.can_take()) {
     Consumer* consumer = consumers_.next();
     if (consumer == nullptr || !ready_to_hand_out()) return;
@@ -195,7 +196,8 @@ void QueueProcess::on_get(const Get& letter) {
 
 void QueueProcess::serve_gets() {
   std::size_t served = 0;
-  while (served < waiting_gets_.size() && !going_ && drop_by_rules() && ready_to_hand_out()) {
+  while (served < waiting_gets_.size() && !going_ && !held_ && drop_by_rules() &&
+         ready_to_hand_out()) {
     give(WaitingGet(waiting_gets_[served++]));
   }
   waiting_gets_.erase(waiting_gets_.begin(),

@@ -89,8 +89,12 @@ class QueueProcess final : public runtime::Actor,
   // destroyed next.
   void removed();
   // What a restart found, before anything else happens to the queue; `done` when it is in place.
-  // The queue is unusable if it is damaged.
-  void restore(store::JournaledQueue journaled, std::function<void()> done);
+  // The queue is unusable if it is damaged; `done` says why.
+  void restore(store::JournaledQueue journaled, std::function<void(const runtime::Status&)> done);
+  // Every queue of the node has what it had: it may deliver, drop and expire.
+  void serve();
+  // Whether the journals of former starts say anything of it.
+  bool has_former_journals() const { return store_ != nullptr && store_->has_former(); }
   // `done` when the journals of former starts say nothing that is not kept elsewhere.
   void leave_former_journals(std::function<void()> done);
   // Why the queue takes no persistent messages; ok: it does.
@@ -211,6 +215,9 @@ class QueueProcess final : public runtime::Actor,
                     std::vector<store::StoredMessage>& messages) noexcept override;
   void store_failed(const runtime::Status& why) noexcept override;
   void take_restored(store::QueueStore::Restored& restored);
+  void note_damage(const runtime::Status& why);
+  void make_unreadable(const runtime::Status& why);
+  void end_use();
 
   // What is kept of a channel: null when there is nothing, or made now.
   ChannelLink* find_link(const runtime::Address& channel);
@@ -262,6 +269,7 @@ class QueueProcess final : public runtime::Actor,
   std::unique_ptr<Rules> rules_;  // none: a plain queue
   bool plain_ = true;   // messages need not be looked at when they come, unless they expire
   bool keeps_ = false;  // persistent messages are kept on the disk
+  bool held_ = false;   // until serve()
   QueueState state_;
   Unacked unacked_;
   Consumers consumers_;

@@ -190,16 +190,45 @@ void QueueProcess::store_loaded(std::uint8_t,
 }
 
 void QueueProcess::store_failed(const Status& why) noexcept {
-  if (backing_->damage.ok()) {
-    runtime::log(runtime::LogLevel::kError, "storage",
-                 "queue '{}' in vhost '{}' takes no more persistent messages: {}", record_->name,
-                 record_->vhost, why.text());
-    backing_->damage = why;
-    backing_->unreadable = why.code() == runtime::Code::kCorrupt;
-  }
+  if (why.code() == runtime::Code::kCorrupt) return make_unreadable(why);
+  note_damage(why);
   refuse_unkept();
   dispatch();
-  if (backing_->unreadable) refuse_gets();
+}
+
+void QueueProcess::note_damage(const Status& why) {
+  if (!backing_->damage.ok()) return;
+  runtime::log(runtime::LogLevel::kError, "storage",
+               "queue '{}' in vhost '{}' takes no more persistent messages: {}", record_->name,
+               record_->vhost, why.text());
+  backing_->damage = why;
+}
+
+void QueueProcess::make_unreadable(const Status& why) {
+  note_damage(why);
+  backing_->unreadable = true;
+  refuse_unkept();
+  end_use();
+}
+
+// Nothing comes out of it any more: who waits is told.
+void QueueProcess::end_use() {
+  refuse_gets();
+  for (auto& [address, link] : links_) {
+    flush(link);
+    for (auto at = link.consumers.begin(); at != link.consumers.end();) {
+      Consumer& consumer = *at->second;
+      const bool cancelled = consumer.cancelled();
+      if (!cancelled) {
+        auto notice = std::make_unique<Cancelled>(qid_);
+        notice->consumer = at->first;
+        shard_.post(address_, address, std::move(notice));
+        consumers_.remove(consumer);
+      }
+      at = !cancelled && consumer.unacked() == 0 ? link.consumers.erase(at) : std::next(at);
+    }
+  }
+  watch_use();
 }
 
 Status QueueProcess::damage() const { return backing_ == nullptr ? Status() : backing_->damage; }
@@ -280,18 +309,19 @@ void QueueProcess::visit_above(std::uint64_t above, const Visit& visit) const {
 
 // --- a restart ----------------------------------------------------------------------------------
 
-void QueueProcess::restore(store::JournaledQueue journaled, std::function<void()> done) {
+void QueueProcess::restore(store::JournaledQueue journaled,
+                           std::function<void(const Status&)> done) {
   make_store().restore(std::move(journaled),
                        [this, done = std::move(done)](QueueStore::Restored& restored) {
                          take_restored(restored);
-                         done();
+                         done(restored.damage);
                        });
 }
 
 void QueueProcess::take_restored(QueueStore::Restored& restored) {
   state_.restore_next(restored.next);
   if (!restored.damage.ok()) {
-    store_failed(restored.damage);
+    make_unreadable(restored.damage);
     return;
   }
   for (const auto& [lane, found] : restored.lanes) {
@@ -310,8 +340,15 @@ void QueueProcess::take_restored(QueueStore::Restored& restored) {
   shard_.flush_batches_at_turn_end(*this);
 }
 
+void QueueProcess::serve() {
+  held_ = false;
+  dispatch();
+  serve_gets();
+  shard_.flush_batches_at_turn_end(*this);
+}
+
 void QueueProcess::leave_former_journals(std::function<void()> done) {
-  if (store_ == nullptr || !store_->failure().ok()) {
+  if (store_ == nullptr) {
     done();
   } else {
     store_->leave_former_journals(std::move(done));

@@ -31,6 +31,8 @@ enum RecoveryLetterKind : LetterKind {
   kBegin = runtime::kQueueLetters + 0x80,
   kPart,
   kReady,
+  kServe,
+  kServing,
   kFormerLeft,
   kRemoveFormer,
   kFormerRemoved,
@@ -50,6 +52,12 @@ struct Recovery::Part : Letter {
 struct Recovery::Ready : Letter {
   Ready() : Letter(kReady) {}
   Status status;
+};
+struct Recovery::Serve : Letter {
+  Serve() : Letter(kServe) {}
+};
+struct Recovery::Serving : Letter {
+  Serving() : Letter(kServing) {}
 };
 struct Recovery::FormerLeft : Letter {
   FormerLeft() : Letter(kFormerLeft) {}
@@ -71,7 +79,9 @@ Recovery::Recovery(runtime::Shard& shard, std::uint16_t shards, const cluster::m
       view_(view),
       queues_(queues),
       stores_(stores),
-      self_(shard.add(kRecoveryActor, *this)) {}
+      self_(shard.add(kRecoveryActor, *this)) {
+  stores_.set_starting(true);
+}
 
 Recovery::~Recovery() { shard_.remove(kRecoveryActor); }
 
@@ -106,6 +116,10 @@ void Recovery::receive(runtime::LetterPtr letter) noexcept {
       return take(letter_cast<Part>(*letter));
     case kReady:
       return ready(letter_cast<Ready>(*letter));
+    case kServe:
+      return serve();
+    case kServing:
+      return serving();
     case kFormerLeft:
       return former_left();
     case kRemoveFormer:
@@ -137,6 +151,9 @@ void Recovery::read(Result<JournalsRead> result) {
   JournalsRead& found = result.value();
   for (const std::string& line : found.report) log(LogLevel::kWarning, "storage", "{}", line);
   last_file_ = found.last_file;
+  former_damaged_ = found.unknown_damage ||
+                    std::any_of(found.queues.begin(), found.queues.end(),
+                                [](const auto& queue) { return !queue.second.damage.empty(); });
   former_files_ = std::move(found.files);
   std::map<Qid, std::uint16_t> homes;
   if (!found.queues.empty()) {
@@ -180,6 +197,7 @@ void Recovery::take(Part& part) {
 }
 
 void Recovery::restore_some() {
+  restoring_some_ = true;
   while (!waiting_.empty() && under_way_ < kRestoredAtOnce) {
     const Qid qid = waiting_.back();
     waiting_.pop_back();
@@ -188,35 +206,59 @@ void Recovery::restore_some() {
     JournaledQueue journaled;
     const auto known = journaled_.find(qid);
     if (known != journaled_.end()) {
-      to_leave_.push_back(qid);
       journaled = std::move(known->second);
       journaled_.erase(known);
     }
     ++under_way_;
-    queue->restore(std::move(journaled), [this] { restored(); });
+    queue->restore(std::move(journaled),
+                   [this, qid](const Status& damage) { restored(qid, damage); });
   }
-  if (waiting_.empty() && under_way_ == 0) {
-    stores_.journal().hold_files(true);
-    stores_.journal().open(last_file_, [this](const Status& status) { report(status); });
-  }
+  restoring_some_ = false;
+  if (!waiting_.empty() || under_way_ != 0) return;
+  if (!unreadable_.ok()) return report(unreadable_);
+  stores_.journal().hold_files(true);
+  stores_.journal().open(last_file_, [this](const Status& status) { report(status); });
 }
 
-void Recovery::restored() {
+// A queue that is damaged answers for itself. One whose files could not be opened for want of
+// something that may be had later must not look as if it were empty.
+void Recovery::restored(Qid qid, const Status& damage) {
+  if (damage.code() == runtime::Code::kUnavailable && unreadable_.ok()) unreadable_ = damage;
+  const QueueProcess* queue = queues_.find(qid);
+  if (queue != nullptr && queue->has_former_journals()) to_leave_.push_back(qid);
   --under_way_;
   // One that is restored at once calls from inside restore_some().
-  if (under_way_ + 1 == kRestoredAtOnce || (waiting_.empty() && under_way_ == 0)) restore_some();
+  if (!restoring_some_) restore_some();
 }
 
 void Recovery::report(const Status& status) {
   auto letter = std::make_unique<Ready>();
   letter->status = status;
   shard_.post(self_, at(0), std::move(letter));
-  if (status.ok()) leave_some();
 }
 
 void Recovery::ready(const Ready& letter) {
   if (failure_.ok()) failure_ = letter.status;
-  if (++ready_ == shards_ && done_) std::exchange(done_, nullptr)(failure_);
+  if (++ready_ < shards_) return;
+  if (!failure_.ok()) return std::exchange(done_, nullptr)(failure_);
+  for (std::size_t each = 0; each < shards_; ++each) {
+    shard_.post(self_, at(each), std::make_unique<Serve>());
+  }
+}
+
+// On every shard, when all have what they had.
+void Recovery::serve() {
+  stores_.set_starting(false);
+  Qid at_qid{0};
+  do {
+    at_qid = queues_.visit_some(at_qid, 4096, [](QueueProcess& queue) { queue.serve(); });
+  } while (at_qid != Qid{0});
+  shard_.post(self_, at(0), std::make_unique<Serving>());
+  leave_some();
+}
+
+void Recovery::serving() {
+  if (++serving_ == shards_) std::exchange(done_, nullptr)({});
 }
 
 // --- the former journals ------------------------------------------------------------------------
@@ -249,7 +291,7 @@ void Recovery::former_left() {
 void Recovery::remove_former() {
   runtime::Disk& disk = shard_.env().disk();
   for (const std::string& file : former_files_) {
-    if (const Status status = disk.remove(file); !status.ok()) {
+    if (const Status status = give_up(file); !status.ok()) {
       log(LogLevel::kWarning, "storage", "a journal that is not needed stays: {}", status.text());
     }
   }
@@ -259,6 +301,16 @@ void Recovery::remove_former() {
     return;
   }
   shard_.post(self_, at(0), std::make_unique<FormerRemoved>());
+}
+
+// What is damaged may still be of use to somebody.
+Status Recovery::give_up(const std::string& file) {
+  runtime::Disk& disk = shard_.env().disk();
+  if (!former_damaged_) return disk.remove(file);
+  const std::string to = stores_.set_aside() + "/journal-" + file.substr(file.rfind('/') + 1);
+  RT_TRY(disk.make_directory(stores_.set_aside()));
+  log(LogLevel::kWarning, "storage", "{} is set aside as {}", file, to);
+  return disk.rename(file, to);
 }
 
 // On every shard: what a new journal removes cannot come back from a former one.

@@ -31,8 +31,8 @@ class Recovery final : public runtime::Actor {
   Recovery(const Recovery&) = delete;
   Recovery& operator=(const Recovery&) = delete;
 
-  // On shard 0, when every shard knows its queues. `done`: they have what they had; or why the
-  // disk cannot be read.
+  // On shard 0, when every shard knows its queues. `done`: they have what they had, and serve; or
+  // why the disk cannot be read: then nothing on it was changed.
   void start(std::function<void(const runtime::Status&)> done);
 
   void receive(runtime::LetterPtr letter) noexcept override;
@@ -41,6 +41,8 @@ class Recovery final : public runtime::Actor {
   struct Begin;
   struct Part;
   struct Ready;
+  struct Serve;
+  struct Serving;
   struct FormerLeft;
   struct RemoveFormer;
   struct FormerRemoved;
@@ -52,12 +54,15 @@ class Recovery final : public runtime::Actor {
   void read(runtime::Result<store::JournalsRead> result);
   void take(Part& part);
   void restore_some();
-  void restored();
+  void restored(Qid qid, const runtime::Status& damage);
   void report(const runtime::Status& status);
   void ready(const Ready& letter);
+  void serve();
+  void serving();
   void leave_some();
   void former_left();
   void remove_former();
+  runtime::Status give_up(const std::string& file);
   void former_removed();
 
   runtime::Shard& shard_;
@@ -69,16 +74,20 @@ class Recovery final : public runtime::Actor {
 
   std::function<void(const runtime::Status&)> done_;  // on shard 0
   runtime::Status failure_;
-  std::size_t ready_ = 0;  // shards
+  std::size_t ready_ = 0;    // shards
+  std::size_t serving_ = 0;  // shards
   std::size_t left_ = 0;
   std::size_t removed_ = 0;
 
   std::unique_ptr<store::JournalReader> reader_;
   std::uint64_t last_file_ = 0;
   std::vector<std::string> former_files_;
+  bool former_damaged_ = false;
   std::size_t parts_ = 0;  // that have come
   Journaled journaled_;
   std::vector<Qid> waiting_;  // queues to be restored
+  bool restoring_some_ = false;
+  runtime::Status unreadable_;  // why one of them cannot be read now, perhaps later
   std::size_t under_way_ = 0;
   std::vector<Qid> to_leave_;  // queues that the journals speak of
   bool left_reported_ = false;

@@ -146,6 +146,32 @@ void JournaledQueue::merge(JournaledQueue other) {
   settle(*this);
 }
 
+Status add_record(const JournalRecord& record, std::span<const std::uint8_t> content,
+                  JournaledQueue& queue) {
+  switch (record.type) {
+    case RecordType::kPublish:
+      return read_publish(record, content, queue.published);
+    case RecordType::kRemove: {
+      std::vector<PositionRange> ranges;
+      RT_TRY(read_remove(record, ranges));
+      for (const PositionRange& range : ranges) {
+        queue.removed[lane_of(range.first)].add(number_of(range.first), number_of(range.last));
+      }
+      return {};
+    }
+    case RecordType::kDelivered: {
+      const auto up_to = read_delivered(record);
+      RT_TRY(up_to.status());
+      add_delivered(queue, lane_of(up_to.value()), number_of(up_to.value()));
+      return {};
+    }
+    case RecordType::kDeleted:
+      queue.deleted = true;
+      return {};
+  }
+  return {Code::kCorrupt, "a record of no known type"};
+}
+
 Result<std::vector<std::uint16_t>> journal_shards(runtime::Disk& disk,
                                                   const std::string& directory) {
   auto names = list_journals(disk, directory);
@@ -217,7 +243,6 @@ struct JournalReader::State {
   std::unordered_map<Qid, JournaledQueue> queues;
   JournaledQueue* last_queue = nullptr;
   Qid last_qid;
-  std::vector<PositionRange> ranges;
   std::string torn;  // path of the file before this one, when it is torn and has this successor
 };
 
@@ -347,28 +372,7 @@ JournaledQueue& JournalReader::State::queue(Qid qid) {
 
 Status JournalReader::State::take(const JournalRecord& record,
                                   std::span<const std::uint8_t> content) {
-  JournaledQueue& of = queue(record.qid);
-  switch (record.type) {
-    case RecordType::kPublish:
-      return read_publish(record, content, of.published);
-    case RecordType::kRemove:
-      ranges.clear();
-      RT_TRY(read_remove(record, ranges));
-      for (const PositionRange& range : ranges) {
-        of.removed[lane_of(range.first)].add(number_of(range.first), number_of(range.last));
-      }
-      return {};
-    case RecordType::kDelivered: {
-      const auto up_to = read_delivered(record);
-      RT_TRY(up_to.status());
-      add_delivered(of, lane_of(up_to.value()), number_of(up_to.value()));
-      return {};
-    }
-    case RecordType::kDeleted:
-      of.deleted = true;
-      return {};
-  }
-  return {Code::kCorrupt, "a record of no known type"};
+  return add_record(record, content, queue(record.qid));
 }
 
 void JournalReader::State::damaged(const JournalDamage& damage) {

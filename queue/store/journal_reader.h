@@ -21,6 +21,9 @@ struct JournaledQueue {
   std::map<std::uint8_t, RangeSet> removed;         // numbers, by lane
   std::map<std::uint8_t, std::uint64_t> delivered;  // by lane: perhaps delivered up to
   bool deleted = false;
+  bool empty() const {
+    return published.empty() && removed.empty() && delivered.empty() && damage.empty() && !deleted;
+  }
   std::string damage;  // why it must not be used; empty: it may
 
   // Adds what another journal says (the number of shards was another one before).
@@ -36,6 +39,9 @@ struct JournalsRead {
   bool unknown_damage = false;
 };
 
+// Adds what a record says; `content`: of the file that it stands in.
+runtime::Status add_record(const JournalRecord& record, std::span<const std::uint8_t> content,
+                           JournaledQueue& queue);
 // Lists the shards that have journal files in the directory, ascending.
 runtime::Result<std::vector<std::uint16_t>> journal_shards(runtime::Disk& disk,
                                                            const std::string& directory);

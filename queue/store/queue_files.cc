@@ -337,6 +337,32 @@ void QueueFiles::read_small(const std::string& name, bool relied_on, ReadDone do
   file->read_at(call.request);
 }
 
+void QueueFiles::write_small(const std::string& name, ByteBuffer bytes, Done done) {
+  const std::string path = directory_ + "/" + name;
+  (void)env_.disk().make_directory(directory_);
+  (void)env_.disk().remove(path + ".new");
+  auto opened = env_.disk().open(path + ".new", OpenMode::kCreateNew);
+  if (!opened.ok()) return done(opened.status());
+  const FileRef file = std::move(opened.value());
+  ++reads_;
+  DiskCall& call = calls_.make(
+      file, alive_, [this, path, done = std::move(done)](const Status& status, DiskCall&) {
+        --reads_;
+        Status result = status;
+        if (result.ok()) result = env_.disk().rename(path + ".new", path);
+        if (result.ok()) result = sync_directory();
+        done(result);
+        if (!running_) run_next();
+      });
+  call.written = bytes.share();
+  call.request.content = call.written.span();
+  file->write_at_and_sync(call.request);
+}
+
+void QueueFiles::remove_small(const std::string& name) {
+  (void)env_.disk().remove(directory_ + "/" + name);
+}
+
 void QueueFiles::remove_segment(std::uint64_t number) {
   enqueue([this, number] {
     segments_.erase(number);

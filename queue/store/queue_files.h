@@ -21,6 +21,9 @@ namespace ringtail::queue::store {
 // Lives in its queue's store, on its shard. A full disk is waited for. After any other failure
 // everything that is asked for fails with it. A callback may run inside the call, but not after the
 // end of the object.
+// In the directory of a queue that could not be restored: what the journals said of it.
+inline constexpr const char* kOwnJournal = "journal";
+
 class QueueFiles {
  public:
   using Done = std::function<void(const runtime::Status&)>;
@@ -53,6 +56,10 @@ class QueueFiles {
   // All of a small file of the directory ("queue", "index"); relied on: it is on stable storage
   // then.
   void read_small(const std::string& name, bool relied_on, ReadDone done);
+  // Writes one anew, so that it is there as a whole or not at all; `done` when it is on stable
+  // storage.
+  void write_small(const std::string& name, ByteBuffer bytes, Done done);
+  void remove_small(const std::string& name);
   // The names that are in the directory are on stable storage. Blocks.
   runtime::Status sync_directory() { return env_.disk().sync_directory(directory_); }
   // Behind everything asked for before.

@@ -194,6 +194,14 @@ void QueueStore::fail(const Status& status) {
   owner_.store_failed(status);
 }
 
+// What is in memory can still be written, so that the journal is left like any other queue's.
+void QueueStore::damaged(const Status& status) {
+  if (status.code() != runtime::Code::kCorrupt) return fail(status);
+  if (!failure_.ok() || !damage_.ok()) return;
+  damage_ = status;
+  owner_.store_failed(status);
+}
+
 void QueueStore::leave_journal(JournalFileNumber) noexcept {
   leaving_.needed = shared_.journal().current_file();
   leaving_.up_to = owner_.last_number();
@@ -205,6 +213,7 @@ void QueueStore::leave_journal(JournalFileNumber) noexcept {
 
 void QueueStore::leave_former_journals(std::function<void()> done) {
   former_left_ = std::move(done);
+  if (not_restored_ != nullptr) return keep_own_journal();
   leaving_.up_to = std::max(leaving_.up_to, owner_.last_number());
   leaving_.wanted = true;
   leaving_.written_again = 0;
@@ -212,10 +221,15 @@ void QueueStore::leave_former_journals(std::function<void()> done) {
   continue_leaving();
 }
 
+void QueueStore::former_left() {
+  if (former_left_) std::exchange(former_left_, nullptr)();
+}
+
 void QueueStore::erase() {
   shared_.journal().forget(*this);
   if (durable_) shared_.journal().deleted(qid_);
   shared_.remove_directory(files_.directory());
+  former_left();
 }
 
 }  // namespace ringtail::queue::store

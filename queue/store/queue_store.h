@@ -47,7 +47,7 @@ class StoreOwner {
   virtual void store_moved() noexcept = 0;
   // What load() asked for, in order; may be empty.
   virtual void store_loaded(std::uint8_t lane, std::vector<StoredMessage>& messages) noexcept = 0;
-  // Nothing more can be made safe.
+  // Nothing more can be made safe; or, where it is corrupt, nothing more can be read.
   virtual void store_failed(const runtime::Status& why) noexcept = 0;
 
  protected:
@@ -114,7 +114,11 @@ class QueueStore final : public JournalUser {
     runtime::Status damage;  // the queue must not be used
   };
   void restore(JournaledQueue journaled, std::function<void(Restored&)> done);
-  // Makes safe what the journals of former starts say; `done` when they are not needed.
+  // They say something of it.
+  bool has_former() const { return former_; }
+  // Makes safe what the journals of former starts say; `done` when they are not needed. For a queue
+  // that could not be restored that is a journal of its own in its directory, which the next start
+  // reads. Where nothing can be written they stay needed.
   void leave_former_journals(std::function<void()> done);
   // The queue is deleted, with all it has on the disk.
   void erase();
@@ -170,6 +174,8 @@ class QueueStore final : public JournalUser {
   std::uint64_t expires_wall(Terms terms) const;
   void ask_for_mark(Mark& mark, std::uint8_t lane, std::uint64_t number);
   void fail(const runtime::Status& status);
+  void damaged(const runtime::Status& status);
+  void former_left();
 
   // --- queue_store_segments.cc ---
   std::vector<StoredMessage> collect(std::uint64_t& up_to) const;
@@ -210,6 +216,10 @@ class QueueStore final : public JournalUser {
   void next_segment(Cursor& cursor, const Segment& segment);
 
   // --- queue_store_restore.cc ---
+  void read_own_journal();
+  void take_own_journal(std::span<const std::uint8_t> content);
+  void keep_own_journal();
+  void read_name();
   void set_aside(const std::string& why);
   void read_index();
   runtime::Status take_index(std::span<const std::uint8_t> content);
@@ -225,6 +235,7 @@ class QueueStore final : public JournalUser {
   QueueFiles files_;
   SegmentTable segments_;
   runtime::Status failure_;
+  runtime::Status damage_;  // found since the start: nothing is read any more
 
   bool open_record_ = false;
   JournalPosition published_ = 0;
@@ -245,7 +256,10 @@ class QueueStore final : public JournalUser {
   std::vector<std::uint64_t> gone_;  // segments that the index has yet to forget
   Leaving leaving_;
   std::size_t light_ = 0;  // octets that are written to the journal again
+  bool former_ = false;
   std::function<void()> former_left_;
+  bool has_own_journal_ = false;
+  std::unique_ptr<JournaledQueue> not_restored_;  // of a damaged queue
   std::unique_ptr<Restoring> restoring_;
   std::unique_ptr<Compaction> compaction_;
   std::map<std::uint8_t, Cursor> cursors_;

@@ -16,7 +16,7 @@ using runtime::Code;
 using runtime::Status;
 
 void QueueStore::compact() {
-  if (compaction_ != nullptr || !failure_.ok() || shared_.closing() ||
+  if (compaction_ != nullptr || !failure_.ok() || !damage_.ok() || shared_.closing() ||
       !shared_.begin_compaction()) {
     return;
   }
@@ -64,7 +64,7 @@ void QueueStore::compact_next() {
                           compact_next();
                         } else {
                           end_compaction();
-                          fail(result);
+                          damaged(result);
                         }
                       });
 }

@@ -17,7 +17,7 @@ bool QueueStore::loading(std::uint8_t lane) const {
 }
 
 void QueueStore::load(std::uint8_t lane, std::size_t octets, std::uint64_t limit) {
-  if (!failure_.ok() || limit == 0 || shared_.closing()) return;
+  if (!failure_.ok() || !damage_.ok() || limit == 0 || shared_.closing()) return;
   const auto at = cursors_.find(lane);
   RT_CHECK(at != cursors_.end(), "a load from a lane that has nothing paged out");
   Cursor& cursor = at->second;
@@ -30,8 +30,9 @@ void QueueStore::load(std::uint8_t lane, std::size_t octets, std::uint64_t limit
     cursor.segment = 0;
   }
   if (segment == nullptr) {
-    fail({Code::kCorrupt, files_.directory() + ": the segments hold fewer messages than the index "
-                                               "says"});
+    damaged({Code::kCorrupt, files_.directory() +
+                                 ": the segments hold fewer messages than the index "
+                                 "says"});
     return;
   }
   if (cursor.segment == 0) {
@@ -65,7 +66,7 @@ void QueueStore::read_done(std::uint8_t lane, std::uint64_t number, const Status
     result = {};
   }
   if (!result.ok()) {
-    fail(result);
+    damaged(result);
     return;
   }
   owner_.store_loaded(lane, messages);

@@ -18,15 +18,91 @@ using runtime::LogLevel;
 using runtime::Status;
 
 void QueueStore::restore(JournaledQueue journaled, std::function<void(Restored&)> done) {
+  former_ = !journaled.empty();
   restoring_ = std::make_unique<Restoring>();
   restoring_->journaled = std::move(journaled);
   restoring_->done = std::move(done);
-  if (!restoring_->journaled.damage.empty()) {
-    end_restore({Code::kCorrupt, restoring_->journaled.damage});
-    return;
-  }
   // The journals may say little, but of a queue with nothing in its directory they say all.
-  if (files_.holds_nothing()) return apply_removals();
+  if (!files_.holds_nothing()) {
+    read_own_journal();
+  } else if (restoring_->journaled.damage.empty()) {
+    apply_removals();
+  } else {
+    end_restore({Code::kCorrupt, restoring_->journaled.damage});
+  }
+}
+
+// One is there when the queue was damaged at a former start.
+void QueueStore::read_own_journal() {
+  files_.read_small(kOwnJournal, true,
+                    [this](const Status& status, std::vector<std::uint8_t>& content) {
+                      if (status.ok()) {
+                        take_own_journal(content);
+                      } else if (status.code() != Code::kNotFound) {
+                        return end_restore(status);
+                      }
+                      if (!restoring_->journaled.damage.empty()) {
+                        return end_restore({Code::kCorrupt, restoring_->journaled.damage});
+                      }
+                      read_name();
+                    });
+}
+
+void QueueStore::take_own_journal(std::span<const std::uint8_t> content) {
+  const std::string path = fmt::format("{}/{}", files_.directory(), kOwnJournal);
+  JournaledQueue own;
+  const auto scan = scan_journal(content, path, [&](const JournalRecord& record) {
+    return record.qid == qid_ ? add_record(record, content, own) : Status();
+  });
+  if (!scan.ok()) {
+    own.damage = scan.status().text();
+  } else if (!scan.value().damages.empty()) {
+    own.damage = scan.value().damages.front().what;
+  }
+  own.merge(std::move(restoring_->journaled));
+  restoring_->journaled = std::move(own);
+  former_ = true;
+  has_own_journal_ = true;
+}
+
+// What the journals say of a queue that is damaged is lost with them otherwise.
+void QueueStore::keep_own_journal() {
+  const JournaledQueue& journaled = *not_restored_;
+  ByteBuffer out;
+  const std::uint64_t salt = shared_.shard().env().rng().next();
+  put_journal_header(out, {shared_.shard().id().value, 0, salt});
+  BatchWriter batch;
+  batch.begin(salt, 1, out.size());
+  if (!journaled.published.empty()) {
+    batch.begin_publish(qid_);
+    for (const StoredMessage& one : journaled.published) {
+      batch.add(one.position, *one.message, one.expires_at_ms, one.delivered);
+    }
+    batch.end_publish();
+  }
+  for (const auto& [lane, numbers] : journaled.removed) {
+    std::vector<PositionRange> ranges;
+    for (const auto& [first, last] : numbers.ranges()) {
+      ranges.push_back({position_at(lane, first), position_at(lane, last)});
+    }
+    batch.remove(qid_, ranges);
+  }
+  for (const auto& [lane, up_to] : journaled.delivered) {
+    batch.delivered(qid_, position_at(lane, up_to));
+  }
+  if (!batch.empty()) out.append(batch.finish());
+  files_.write_small(kOwnJournal, std::move(out), [this](const Status& status) {
+    if (status.ok()) {
+      not_restored_.reset();
+      former_left();
+    } else {
+      log(LogLevel::kError, "storage",
+          "the journals of former starts are kept, since this failed: {}", status.text());
+    }
+  });
+}
+
+void QueueStore::read_name() {
   files_.read_small(
       "queue", false, [this](const Status& status, std::vector<std::uint8_t>& content) {
         if (status.code() == Code::kNotFound) {
@@ -201,6 +277,9 @@ void QueueStore::end_restore(const Status& damage) {
     }
   } else {
     failure_ = damage;
+    if (former_) {
+      not_restored_ = std::make_unique<JournaledQueue>(std::move(restoring->journaled));
+    }
   }
   files_.close_when_idle();
   restoring->done(restored);

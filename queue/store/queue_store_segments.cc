@@ -143,7 +143,9 @@ void QueueStore::continue_leaving() {
 
 // A queue that has next to nothing: true, that is how it goes.
 bool QueueStore::leave_lightly() {
-  if (!durable_ || written_ != covered_ || segments_.has_dirty() || !gone_.empty()) return false;
+  if (!durable_ || has_own_journal_ || written_ != covered_ || segments_.has_dirty() ||
+      !gone_.empty())
+    return false;
   std::vector<StoredMessage> messages;
   std::size_t bytes = 0;
   bool all = true;
@@ -244,7 +246,8 @@ void QueueStore::committed(std::uint64_t covered, const Status& status) {
 void QueueStore::left() {
   const Leaving leaving = std::exchange(leaving_, {});
   if (leaving.needed != 0) shared_.journal().left(*this, leaving.needed);
-  if (former_left_) std::exchange(former_left_, nullptr)();
+  if (std::exchange(has_own_journal_, false)) files_.remove_small(kOwnJournal);
+  former_left();
   files_.close_when_idle();
 }
 

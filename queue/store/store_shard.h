@@ -83,6 +83,11 @@ class StoreShard {
   bool begin_compaction() { return !std::exchange(compacting_, true); }
   void end_compaction() { compacting_ = false; }
 
+  // A start: not every queue of the node has yet what it had, so that none delivers or drops
+  // anything (a dead letter could reach a queue before its own messages do).
+  bool starting() const { return starting_; }
+  void set_starting(bool yes) { starting_ = yes; }
+
   // A queue has a backlog that is not in memory, or has it no more.
   void backlog_began() { ++backlogs_; }
   void backlog_ended() { --backlogs_; }
@@ -110,6 +115,7 @@ class StoreShard {
   runtime::DiskCalls calls_;
   Journal journal_;
   bool memory_is_short_ = false;
+  bool starting_ = false;
   std::size_t backlogs_ = 0;
   std::size_t light_ = 0;
   bool compacting_ = false;
