@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 namespace ringtail::cluster::metadata {
 
@@ -42,6 +43,37 @@ bool applies_to(PolicyTarget target, const PolicySubject& subject) {
   return false;
 }
 
+// Keys that a type of queue does not know: a policy with one of them is not for such queues, all of
+// it; the next one is (RabbitMQ 3.10.8, unsupported_policies of a queue type's capabilities).
+constexpr std::array<std::string_view, 8> kNotOfClassic = {"delivery-limit",
+                                                           "dead-letter-strategy",
+                                                           "max-in-memory-length",
+                                                           "max-in-memory-bytes",
+                                                           "queue-leader-locator",
+                                                           "initial-cluster-size",
+                                                           "max-age",
+                                                           "stream-max-segment-size-bytes"};
+constexpr std::array<std::string_view, 12> kNotOfQuorum = {"max-priority",
+                                                           "queue-mode",
+                                                           "single-active-consumer",
+                                                           "ha-mode",
+                                                           "ha-params",
+                                                           "ha-sync-mode",
+                                                           "ha-promote-on-shutdown",
+                                                           "ha-promote-on-failure",
+                                                           "queue-master-locator",
+                                                           "initial-cluster-size",
+                                                           "max-age",
+                                                           "stream-max-segment-size-bytes"};
+
+bool suits(const PolicyDefinition& definition, const PolicySubject& subject) {
+  if (subject.exchange) return true;
+  std::span<const std::string_view> unknown = kNotOfClassic;
+  if (subject.type == QueueType::kQuorum) unknown = kNotOfQuorum;
+  return std::none_of(unknown.begin(), unknown.end(),
+                      [&](std::string_view key) { return definition.contains(key); });
+}
+
 }  // namespace
 
 PolicyDefinition merged_definition(const PolicyDefinition& user,
@@ -63,7 +95,7 @@ PolicyDefinition merged_definition(const PolicyDefinition& user,
 
 bool Policies::Compiled::matches(const PolicySubject& subject) const {
   return pattern != nullptr && applies_to(record->apply_to, subject) &&
-         pattern->matches(subject.name);
+         suits(record->definition, subject) && pattern->matches(subject.name);
 }
 
 void Policies::OfVhost::forget(bool of_operator, const std::string& name) {

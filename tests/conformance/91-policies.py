@@ -242,6 +242,33 @@ def the_highest_priority_alone_acts():
 
 
 @managed
+def a_policy_with_a_key_of_another_type_of_queue_is_passed_over():
+    conn = connect()
+    stem = unique('types')
+    classic = conn.queue(1, stem + '.classic', durable=True)
+    conn.rpc(1, 'queue.declare', queue=stem + '.quorum', durable=True,
+             arguments={'x-queue-type': 'quorum'})
+    low = policy('^%s' % stem.replace('.', '[.]'), {'max-length': 8}, apply_to='queues')
+    try:
+        for key, value, on_classic, on_quorum in (
+                ('delivery-limit', 2, False, True), ('dead-letter-strategy', 'at-most-once', False, True),
+                ('max-age', '1D', False, False), ('queue-mode', 'lazy', True, False),
+                ('message-ttl', 3600000, True, True)):
+            high = policy('^%s' % stem.replace('.', '[.]'), {'max-length': 5, key: value},
+                          apply_to='queues', priority=9)
+            for queue, on in ((classic, on_classic), (stem + '.quorum', on_quorum)):
+                wanted = high if on else low
+                deadline = time.monotonic() + 4 * DEADLINE
+                while get('queues', '/', queue).get('policy') != wanted:
+                    assert time.monotonic() < deadline, '%s on %s: %s, not %s' % (
+                        key, queue, get('queues', '/', queue).get('policy'), wanted)
+            delete('policies', '/', high)
+    finally:
+        for queue in (classic, stem + '.quorum'):
+            conn.rpc(1, 'queue.delete', queue=queue)
+
+
+@managed
 def apply_to_exchanges_leaves_queues_alone():
     conn = connect()
     queue = conn.queue(1, durable=False)

@@ -149,6 +149,33 @@ TEST_CASE("what a policy applies to") {
 }
 
 // As rabbitmq-server 3.10.8 shows it in effective_policy_definition.
+TEST_CASE("a policy with a key of another type of queue is passed over") {
+  Store store(1);
+  store.apply(queue("c"));
+  store.apply(queue("q", QueueType::kQuorum));
+  store.apply(policy("low", "", 0, length(1)));
+  const auto check = [&](const char* key, bool on_classic, bool on_quorum) {
+    CAPTURE(key);
+    store.apply(policy("high", "", 9, {{"max-length", std::int64_t{5}}, {key, std::int64_t{5}}}));
+    CHECK(policy_of(store, "c") == (on_classic ? "high+" : "low+"));
+    CHECK(policy_of(store, "q") == (on_quorum ? "high+" : "low+"));
+    CHECK(store.exchange("/", "amq.topic")->policy->policy == "high");
+  };
+  check("delivery-limit", false, true);
+  check("queue-leader-locator", false, true);
+  check("max-in-memory-length", false, true);
+  check("max-age", false, false);
+  check("initial-cluster-size", false, false);
+  check("ha-mode", true, false);
+  check("queue-mode", true, false);
+  check("message-ttl", true, true);
+  // An operator policy, too.
+  store.apply(DeletePolicy{"/", "high", false});
+  store.apply(policy("op", "", 0, {{"delivery-limit", std::int64_t{5}}}, true));
+  CHECK(policy_of(store, "c") == "low+");
+  CHECK(policy_of(store, "q") == "low+op");
+}
+
 TEST_CASE("a policy and an operator policy are merged") {
   Store store(1);
   store.apply(queue("q"));
