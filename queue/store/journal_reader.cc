@@ -172,6 +172,20 @@ Status add_record(const JournalRecord& record, std::span<const std::uint8_t> con
   return {Code::kCorrupt, "a record of no known type"};
 }
 
+JournaledQueue read_own_journal(std::span<const std::uint8_t> content, const std::string& path,
+                                Qid qid) {
+  JournaledQueue own;
+  const auto scan = scan_journal(content, path, [&](const JournalRecord& record) {
+    return record.qid == qid ? add_record(record, content, own) : Status();
+  });
+  if (!scan.ok()) {
+    own.damage = scan.status().text();
+  } else if (!scan.value().damages.empty()) {
+    own.damage = scan.value().damages.front().what;
+  }
+  return own;
+}
+
 Result<std::vector<std::uint16_t>> journal_shards(runtime::Disk& disk,
                                                   const std::string& directory) {
   auto names = list_journals(disk, directory);

@@ -15,6 +15,9 @@
 
 namespace ringtail::queue::store {
 
+// A file in the directory of a queue that could not be restored: what the journals said of it.
+inline constexpr const char* kOwnJournal = "journal";
+
 // What the journals say of one queue.
 struct JournaledQueue {
   std::vector<StoredMessage> published;             // in the order of their numbers, each once
@@ -42,6 +45,10 @@ struct JournalsRead {
 // Adds what a record says; `content`: of the file that it stands in.
 runtime::Status add_record(const JournalRecord& record, std::span<const std::uint8_t> content,
                            JournaledQueue& queue);
+// What the journal in the directory of a queue says that could not be restored before; `content` of
+// the file named `path`. A damage of it is in the result.
+JournaledQueue read_own_journal(std::span<const std::uint8_t> content, const std::string& path,
+                                Qid qid);
 // Lists the shards that have journal files in the directory, ascending.
 runtime::Result<std::vector<std::uint16_t>> journal_shards(runtime::Disk& disk,
                                                            const std::string& directory);

@@ -21,9 +21,6 @@ namespace ringtail::queue::store {
 // Lives in its queue's store, on its shard. A full disk is waited for. After any other failure
 // everything that is asked for fails with it. A callback may run inside the call, but not after the
 // end of the object.
-// In the directory of a queue that could not be restored: what the journals said of it.
-inline constexpr const char* kOwnJournal = "journal";
-
 class QueueFiles {
  public:
   using Done = std::function<void(const runtime::Status&)>;

@@ -49,16 +49,8 @@ void QueueStore::read_own_journal() {
 }
 
 void QueueStore::take_own_journal(std::span<const std::uint8_t> content) {
-  const std::string path = fmt::format("{}/{}", files_.directory(), kOwnJournal);
-  JournaledQueue own;
-  const auto scan = scan_journal(content, path, [&](const JournalRecord& record) {
-    return record.qid == qid_ ? add_record(record, content, own) : Status();
-  });
-  if (!scan.ok()) {
-    own.damage = scan.status().text();
-  } else if (!scan.value().damages.empty()) {
-    own.damage = scan.value().damages.front().what;
-  }
+  JournaledQueue own =
+      store::read_own_journal(content, fmt::format("{}/{}", files_.directory(), kOwnJournal), qid_);
   own.merge(std::move(restoring_->journaled));
   restoring_->journaled = std::move(own);
   former_ = true;

@@ -216,4 +216,29 @@ def dead_lettering_works_after_a_restart_and_outlives_one():
         equal(conn.passive(1, 'work'), (0, 0), 'work')
 
 
+@case(only=HAVE)
+def dead_letters_of_a_start_come_behind_what_was_there():
+    with Lasting('--shards', '2') as kept:
+        conn = kept.connect()
+        count = 40
+        for at in range(count):
+            durable(conn, 1, 'target%d' % at)
+            durable(conn, 1, 'source%d' % at, x_message_ttl=1500, x_dead_letter_exchange='',
+                    x_dead_letter_routing_key='target%d' % (at * 7 % count))
+            publish(conn, 1, 'target%d' % at, ['old %d' % number for number in range(5)])
+        for at in range(count):
+            publish(conn, 1, 'source%d' % at, ['new %d' % number for number in range(5)])
+        kept.stop(kill=True)
+        time.sleep(1.6)  # all of them expire while no node is there
+        kept.start()
+        conn = kept.connect()
+        for at in range(count):
+            wait_for('the dead letters', lambda at=at: conn.passive(1, 'target%d' % at) == (10, 0))
+        # Numbers given twice would show at the next start only.
+        conn = kept.again(kill=True)
+        wanted = ['%s %d' % (age, number) for age in ('old', 'new') for number in range(5)]
+        for at in range(count):
+            equal(bodies(take_all(conn, 1, 'target%d' % at)), wanted, 'target%d' % at)
+
+
 run_cases()

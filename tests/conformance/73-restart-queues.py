@@ -12,14 +12,6 @@ def large(number, size):
     return hashlib.sha512(b'%d' % number).digest() * (size // 64)
 
 
-def wait_for(what, condition):
-    """Waits until the condition holds: for what the node does on its own, in files."""
-    deadline = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < deadline, what
-        select.select([], [], [], 0.01)
-
-
 @case(only=HAVE)
 def large_messages_come_back():
     for kill in (False, True):
@@ -219,6 +211,62 @@ def damage_of_a_segment_is_that_of_its_queue_alone():
         conn.expect('basic.ack', 1)
         conn = kept.again(kill=True)
         equal(bodies(take_all(conn, 1, 'bad')), ['new'], 'the new one')
+
+
+@case(only=HAVE)
+def a_queue_whose_index_is_damaged_loses_nothing_that_journals_hold():
+    with Lasting('--shards', '1') as kept:
+        conn = kept.connect()
+        durable(conn, 1, 'q')
+        wanted = ['body %d' % number for number in range(600)]
+        publish(conn, 1, 'q', wanted[:500])
+        conn = kept.again(kill=True)
+        index = kept.queue_path('q') + '/index'
+        wait_for('an index', lambda: os.path.exists(index))
+        publish(conn, 1, 'q', wanted[500:])  # these are in the journal alone
+        kept.stop(kill=True)
+        with open(index, 'rb') as file:
+            good = file.read()
+        with open(index, 'r+b') as file:
+            file.seek(9)
+            file.write(bytes([good[9] ^ 1]))
+        for _ in range(2):  # the second start finds what the first one kept
+            kept.start()
+            conn = kept.connect()
+            refuse(conn, 404, "NOT_FOUND - queue 'q' in vhost '/' is damaged on disk and can only be "
+                              'deleted', 'queue.declare', queue='q', passive=True)
+            kept.stop()
+        with open(index, 'r+b') as file:
+            file.write(good[:16])
+        kept.start()
+        conn = kept.connect()
+        equal(bodies(take_all(conn, 1, 'q')), wanted, 'after the repair')
+
+
+@case(only=HAVE)
+def consumers_of_a_queue_that_is_found_damaged_are_told():
+    with Lasting('--shards', '1') as kept:
+        conn = kept.connect()
+        durable(conn, 1, 'bad')
+        publish(conn, 1, 'bad', ['body %d' % number + 'x' * 2000 for number in range(40_000)])
+        wait_for('segments', lambda: len(kept.segments('bad')) > 1)
+        segment = kept.segments('bad')[1]
+        with open(segment, 'r+b') as file:
+            file.seek(os.path.getsize(segment) // 2)
+            byte = file.read(1)
+            file.seek(-1, 1)
+            file.write(bytes([byte[0] ^ 0x55]))
+        conn.rpc(1, 'basic.consume', queue='bad', consumer_tag='c', no_ack=True)
+        last = None
+        while True:
+            got = conn.read(20 * SLOW)
+            if got.name != 'basic.deliver':
+                break
+            last = got
+        equal((got.name, got.consumer_tag), ('basic.cancel', 'c'), 'what ends the deliveries')
+        assert last is not None, 'nothing came of the good part'
+        refuse(conn, 404, "NOT_FOUND - queue 'bad' in vhost '/' is damaged on disk and can only be "
+                          'deleted', 'basic.get', queue='bad')
 
 
 run_cases()

@@ -1,11 +1,13 @@
 """A data directory that outlives its nodes, for scripts that stop a node and start the next one."""
 import hashlib
 import os
+import select
 import struct
 import tempfile
+import time
 
 from node import Node
-from raw import BINARY, SLOW, close_all, connect, equal, properties
+from raw import BINARY, DEADLINE, SLOW, close_all, connect, equal, properties
 
 HAVE = 'ringtail' if BINARY else 'no program'
 PERSISTENT = properties(delivery_mode=2)
@@ -70,6 +72,14 @@ class Lasting:
         if self.node:
             self.node.__exit__()
         self._dir.cleanup()
+
+
+def wait_for(what, condition):
+    """Waits until the condition holds: for what the node does on its own, in files."""
+    deadline = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < deadline, what
+        select.select([], [], [], 0.01)
 
 
 def directory_name(queue, vhost='/'):

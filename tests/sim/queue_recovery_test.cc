@@ -154,6 +154,24 @@ TEST_CASE("a queue that was deleted and declared again has nothing of the former
   check_numbers(starts.drain(1), 0, 999);
 }
 
+TEST_CASE("a queue that is deleted just behind a start does not hold the journal") {
+  Starts starts(2);
+  starts.start(1);
+  starts.run([](Client& client) { client.publish(0, 20'000, 100, true); });
+  starts.crash();
+  queue::store::StoreOptions options;
+  options.journal.file_size = options.journal.file_size_max = 64 * 1024;
+  starts.start(1, options);
+  starts.node().remove(starts.known(0).record);
+  starts.client().forget(0);
+  starts.run([](Client& client) { client.consume(1, 0); });
+  for (int burst = 0; burst < 20; ++burst) {
+    starts.run([](Client& client) { client.publish(1, 500, 100, true); });
+    starts.run([](Client& client) { client.settle_all(1); });
+  }
+  CHECK(starts.node().stores(0).journal().statistics().files <= 5);
+}
+
 TEST_CASE("what the journal costs: messages of one queue that are consumed promptly") {
   for (const std::size_t size : {16U, 100U, 1024U, 20'000U}) {
     CAPTURE(size);

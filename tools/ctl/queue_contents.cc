@@ -38,8 +38,21 @@ std::string QueueContents::segment_path(std::uint64_t number) const {
 }
 
 void QueueContents::read() {
+  read_own_journal();
   if (read_index()) read_segments();
   take_journaled();
+}
+
+// One is there when a start found the queue damaged.
+void QueueContents::read_own_journal() {
+  const std::string path = directory_ + "/" + queue::store::kOwnJournal;
+  const auto content = data_.disk().read(path);
+  if (content.status().code() == Code::kNotFound) return;
+  if (!content.ok()) return findings_.damage(content.status().text());
+  queue::store::JournaledQueue own = queue::store::read_own_journal(content.value(), path, qid_);
+  if (!own.damage.empty()) findings_.damage(own.damage);
+  own.merge(std::move(journaled_));
+  journaled_ = std::move(own);
 }
 
 // False: what its segments are worth is not known.
@@ -90,7 +103,7 @@ void QueueContents::look_for_others() {
   const auto names = data_.disk().list(directory_);
   if (!names.ok()) return;
   for (const std::string& name : names.value()) {
-    if (name == "queue" || name == "index") continue;
+    if (name == "queue" || name == "index" || name == queue::store::kOwnJournal) continue;
     const bool known =
         std::any_of(index_.segments.begin(), index_.segments.end(),
                     [&](const auto& one) { return name == segment_name(one.first); });

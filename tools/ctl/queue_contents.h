@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "queue/store/index_format.h"
+#include "queue/store/journal_reader.h"
 #include "queue/store/segment_format.h"
 #include "tools/ctl/data_directory.h"
 
@@ -54,6 +55,7 @@ class QueueContents {
     bool operator==(const Counts&) const = default;
   };
 
+  void read_own_journal();
   bool read_index();
   void read_segments();
   void read_segment(const queue::store::SegmentState& state);
@@ -72,7 +74,7 @@ class QueueContents {
   const std::string directory_;
   const runtime::Qid qid_;
   Findings& findings_;
-  const queue::store::JournaledQueue& journaled_;
+  queue::store::JournaledQueue journaled_;
   std::string index_path_;
   queue::store::IndexState index_;
   std::map<queue::Position, Place> places_;
