@@ -26,10 +26,13 @@ constexpr runtime::ActorId kRecoveryActor{(1ULL << 62) + 0x200};
 
 // Queues of a shard whose files are read at the same time.
 constexpr std::size_t kRestoredAtOnce = 32;
+// Queues that are looked at in a turn: those that have nothing give their memory back at its end.
+constexpr std::size_t kRestoredPerTurn = 1024;
 
 enum RecoveryLetterKind : LetterKind {
   kBegin = runtime::kQueueLetters + 0x80,
   kPart,
+  kRestoreMore,
   kReady,
   kServe,
   kServing,
@@ -52,6 +55,9 @@ struct Recovery::Part : Letter {
 struct Recovery::Ready : Letter {
   Ready() : Letter(kReady) {}
   Status status;
+};
+struct Recovery::RestoreMore : Letter {
+  RestoreMore() : Letter(kRestoreMore) {}
 };
 struct Recovery::Serve : Letter {
   Serve() : Letter(kServe) {}
@@ -116,6 +122,9 @@ void Recovery::receive(runtime::LetterPtr letter) noexcept {
       return take(letter_cast<Part>(*letter));
     case kReady:
       return ready(letter_cast<Ready>(*letter));
+    case kRestoreMore:
+      more_posted_ = false;
+      return restore_some();
     case kServe:
       return serve();
     case kServing:
@@ -197,8 +206,10 @@ void Recovery::take(Part& part) {
 }
 
 void Recovery::restore_some() {
+  if (more_posted_) return;
   restoring_some_ = true;
-  while (!waiting_.empty() && under_way_ < kRestoredAtOnce) {
+  std::size_t looked_at = 0;
+  while (!waiting_.empty() && under_way_ < kRestoredAtOnce && looked_at++ < kRestoredPerTurn) {
     const Qid qid = waiting_.back();
     waiting_.pop_back();
     QueueProcess* queue = queues_.find(qid);
@@ -214,6 +225,10 @@ void Recovery::restore_some() {
                    [this, qid](const Status& damage) { restored(qid, damage); });
   }
   restoring_some_ = false;
+  if (looked_at > kRestoredPerTurn) {
+    more_posted_ = true;
+    shard_.post(self_, self_, std::make_unique<RestoreMore>());
+  }
   if (!waiting_.empty() || under_way_ != 0) return;
   if (!unreadable_.ok()) return report(unreadable_);
   stores_.journal().hold_files(true);

@@ -41,6 +41,7 @@ class Recovery final : public runtime::Actor {
   struct Begin;
   struct Part;
   struct Ready;
+  struct RestoreMore;
   struct Serve;
   struct Serving;
   struct FormerLeft;
@@ -87,6 +88,7 @@ class Recovery final : public runtime::Actor {
   Journaled journaled_;
   std::vector<Qid> waiting_;  // queues to be restored
   bool restoring_some_ = false;
+  bool more_posted_ = false;
   runtime::Status unreadable_;  // why one of them cannot be read now, perhaps later
   std::size_t under_way_ = 0;
   std::vector<Qid> to_leave_;  // queues that the journals speak of
