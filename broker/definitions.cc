@@ -75,6 +75,12 @@ constexpr std::array<std::string_view, 10> kRemarks = {"rabbit_version",
                                                        "metadata",
                                                        "bunny_version"};
 
+// Keys of policies that something here acts on, or that ask for what is so anyway.
+constexpr std::array<std::string_view, 12> kActing = {
+    "message-ttl",        "expires",          "max-length",           "max-length-bytes",
+    "overflow",           "delivery-limit",   "dead-letter-exchange", "dead-letter-routing-key",
+    "alternate-exchange", "consumer-timeout", "queue-mode",           "queue-version"};
+
 constexpr std::array<std::pair<std::string_view, PolicyTarget>, 5> kTargets = {
     std::pair{std::string_view("all"), PolicyTarget::kAll},
     std::pair{std::string_view("queues"), PolicyTarget::kQueues},
@@ -511,6 +517,13 @@ void Import::read_policy(DefinitionItem& item, PolicyRecord record) {
   }
   record.definition = std::move(decoded).value();
   if (const auto fault = fault_of_policy(record)) item.fail(*fault);
+  std::vector<std::string_view> idle;
+  for (const auto& [key, value] : record.definition) {
+    if (std::find(kActing.begin(), kActing.end(), key) == kActing.end()) idle.push_back(key);
+  }
+  if (item.fault().empty() && !idle.empty()) {
+    remark(fmt::format("kept, but nothing here acts on {}", fmt::join(idle, ", ")));
+  }
   add(kPolicies, item, PutPolicy{std::move(record)});
 }
 

@@ -229,7 +229,9 @@ def dead_letters_of_a_start_come_behind_what_was_there():
         for at in range(count):
             publish(conn, 1, 'source%d' % at, ['new %d' % number for number in range(5)])
         kept.stop(kill=True)
-        time.sleep(1.6)  # all of them expire while no node is there
+        # All of them expire while no node is there.
+        expired = time.monotonic() + 1.6
+        wait_for('the time', lambda: time.monotonic() > expired)
         kept.start()
         conn = kept.connect()
         for at in range(count):

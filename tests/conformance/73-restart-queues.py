@@ -233,8 +233,8 @@ def a_queue_whose_index_is_damaged_loses_nothing_that_journals_hold():
         for _ in range(2):  # the second start finds what the first one kept
             kept.start()
             conn = kept.connect()
-            refuse(conn, 404, "NOT_FOUND - queue 'q' in vhost '/' is damaged on disk and can only be "
-                              'deleted', 'queue.declare', queue='q', passive=True)
+            refuse(conn, 404, "NOT_FOUND - queue 'q' in vhost '/' is damaged on disk and can only "
+                              'be deleted', 'queue.declare', queue='q', passive=True)
             kept.stop()
         with open(index, 'r+b') as file:
             file.write(good[:16])

@@ -251,7 +251,8 @@ def a_policy_with_a_key_of_another_type_of_queue_is_passed_over():
     low = policy('^%s' % stem.replace('.', '[.]'), {'max-length': 8}, apply_to='queues')
     try:
         for key, value, on_classic, on_quorum in (
-                ('delivery-limit', 2, False, True), ('dead-letter-strategy', 'at-most-once', False, True),
+                ('delivery-limit', 2, False, True),
+                ('dead-letter-strategy', 'at-most-once', False, True),
                 ('max-age', '1D', False, False), ('queue-mode', 'lazy', True, False),
                 ('message-ttl', 3600000, True, True)):
             high = policy('^%s' % stem.replace('.', '[.]'), {'max-length': 5, key: value},

@@ -117,12 +117,18 @@ OrderedJson exported_vhost(const Store& store, const std::string& vhost) {
   return export_definitions_of_vhost(read_all(store, vhost), kNames);
 }
 
+// What the exports of 3.10.8 ask for that does not act yet.
+const std::vector<std::string> kIdlePolicies = {
+    "policy 'mirror' in vhost 'shop front': kept, but nothing here acts on ha-mode, ha-params, "
+    "ha-promote-on-failure, ha-sync-mode",
+    "policy 'nodes' in vhost 'shop front': kept, but nothing here acts on ha-mode, ha-params"};
+
 }  // namespace
 
 TEST_CASE("a real export of RabbitMQ 3.10.8 loads whole and comes out as it was") {
   const std::string text = file_text("definitions-3.10.json");
   const ImportedDefinitions imported = import_text(text);
-  CHECK(json_text(Json(imported.problems)) == "[]");
+  CHECK(imported.problems == kIdlePolicies);
   CHECK(count<PutUser>(imported) == 7);
   CHECK(count<DeclareQueue>(imported) == 12);
   CHECK(count<Bind>(imported) == 10);
@@ -155,7 +161,7 @@ TEST_CASE("a real export of RabbitMQ 3.10.8 loads whole and comes out as it was"
 // exchanges out, but not their bindings.
 TEST_CASE("an export made by RabbitMQ's command line loads whole") {
   const auto imported = import_text(file_text("definitions-3.10-ctl.json"));
-  CHECK(json_text(Json(imported.problems)) == "[]");
+  CHECK(imported.problems == kIdlePolicies);
   Store store(1);
   CHECK(apply_all(store, imported) ==
         "binding of queue 'orders.limited' to exchange 'hdrs' with key '' in vhost 'shop front': "
@@ -193,7 +199,7 @@ TEST_CASE("the export of one vhost goes into another") {
         "imported into a vhost");
   store.apply(PutVhost{{.name = "copy"}});
   const auto imported = import_text(json_text(exported), {.vhost = "copy"});
-  CHECK(json_text(Json(imported.problems)) == "[]");
+  CHECK(imported.problems.size() == kIdlePolicies.size());
   CHECK(apply_all(store, imported) == "");
   CHECK(exported_vhost(store, "copy")["bindings"] == exported["bindings"]);
   CHECK(store.vhost("copy")->limits.max_queues == 500U);
@@ -231,6 +237,7 @@ TEST_CASE("a file of RabbitMQ 3.6") {
             "acts on it",
             "parameter 'other' of component 'federation-upstream' in vhost 'legacy': kept, but "
             "nothing here acts on it",
+            "policy 'ha-all' in vhost 'legacy': kept, but nothing here acts on ha-mode",
             "exchange 'later' in vhost 'legacy': there is no exchange type 'x-delayed-message'"});
   Store store(1);
   CHECK(apply_all(store, imported) == "");
