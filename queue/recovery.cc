@@ -279,6 +279,7 @@ void Recovery::serving() {
 // --- the former journals ------------------------------------------------------------------------
 
 void Recovery::leave_some() {
+  if (std::exchange(leaving_some_, true)) return;
   while (!to_leave_.empty() && under_way_ < kRestoredAtOnce) {
     const Qid qid = to_leave_.back();
     to_leave_.pop_back();
@@ -290,6 +291,7 @@ void Recovery::leave_some() {
       if (under_way_ < kRestoredAtOnce / 2) leave_some();
     });
   }
+  leaving_some_ = false;
   if (to_leave_.empty() && under_way_ == 0 && !left_reported_) {
     left_reported_ = true;
     shard_.post(self_, at(0), std::make_unique<FormerLeft>());

@@ -92,6 +92,7 @@ class Recovery final : public runtime::Actor {
   runtime::Status unreadable_;  // why one of them cannot be read now, perhaps later
   std::size_t under_way_ = 0;
   std::vector<Qid> to_leave_;  // queues that the journals speak of
+  bool leaving_some_ = false;  // one that is left at once calls from inside leave_some()
   bool left_reported_ = false;
 };
 

@@ -172,6 +172,30 @@ TEST_CASE("a queue that is deleted just behind a start does not hold the journal
   CHECK(starts.node().stores(0).journal().statistics().files <= 5);
 }
 
+TEST_CASE(
+    "very many queues that the journals say nothing lasting of are left one after the other") {
+  constexpr std::size_t kQueues = 20'000;
+  Starts starts(kQueues);
+  starts.start(1);
+  starts.run([](Client& client) {
+    for (std::size_t at = 0; at < kQueues; ++at) {
+      client.consume(at, 0);
+      client.publish(at, 1, 10, true);
+    }
+  });
+  starts.run([](Client& client) {
+    for (std::size_t at = 0; at < kQueues; ++at) client.settle_all(at);
+  });
+  starts.run([](Client& client) { client.publish(0, 1, 10, true); });
+  CHECK(starts.client().all_settled());
+  starts.crash();
+  starts.start(1);
+  starts.run([](Client&) {});
+  CHECK(starts.ready(0) == 1);
+  CHECK(starts.ready(kQueues - 1) == 0);
+  CHECK(starts.node().stores(0).journal().statistics().files <= 3);
+}
+
 TEST_CASE("what the journal costs: messages of one queue that are consumed promptly") {
   for (const std::size_t size : {16U, 100U, 1024U, 20'000U}) {
     CAPTURE(size);

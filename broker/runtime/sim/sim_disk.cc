@@ -388,8 +388,16 @@ Result<std::vector<std::string>> SimDisk::list(const std::string& path) {
       names.insert(entry.substr(entry.rfind('/') == std::string::npos ? 0 : entry.rfind('/') + 1));
     }
   };
-  for (const auto& [entry, inode] : drive().files_) add(entry);
-  for (const auto& [entry, exists] : drive().directories_) add(entry);
+  // Paths are in order, so that those below it lie together.
+  const std::string prefix = name == "." ? "" : name == "/" ? name : name + "/";
+  const auto add_below = [&](const auto& paths) {
+    for (auto at = paths.lower_bound(prefix); at != paths.end() && at->first.starts_with(prefix);
+         ++at) {
+      add(at->first);
+    }
+  };
+  add_below(drive().files_);
+  add_below(drive().directories_);
   return std::vector<std::string>(names.begin(), names.end());
 }
 
