@@ -181,9 +181,9 @@ class Runner:
 
 def run_lint(runner):
     for tool in ("lint_layers", "lint_style"):
-        runner.run(tool, [sys.executable, f"tools/{tool}.py"], 60)
+        runner.run(tool, [sys.executable, f"tools/{tool}.py"], 300)
     for test in ("lint_test", "run_all_test"):
-        runner.run(test, [sys.executable, f"tests/lint/{test}.py"], 60, tally_of_unittest)
+        runner.run(test, [sys.executable, f"tests/lint/{test}.py"], 300, tally_of_unittest)
 
 
 def run_unit(runner):

@@ -29,7 +29,12 @@ inline MessageRef make_message(const std::string& body, const Message::Traits& t
 }
 
 inline std::string body_of(const MessageRef& message) {
-  return std::string(runtime::as_text(message->inline_body()));
+  if (message->body_is_inline()) return std::string(runtime::as_text(message->inline_body()));
+  std::string body;
+  for (const runtime::Bytes& piece : message->large_body().pieces()) {
+    body += runtime::as_text(piece.span());
+  }
+  return body;
 }
 
 class Fixture;
