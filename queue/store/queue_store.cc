@@ -213,7 +213,11 @@ void QueueStore::leave_journal(JournalFileNumber) noexcept {
 
 void QueueStore::leave_former_journals(std::function<void()> done) {
   former_left_ = std::move(done);
-  if (not_restored_ != nullptr) return keep_own_journal();
+  if (not_restored_ != nullptr) {
+    // A node that ends begins nothing on the disk; the next start finds the same journals.
+    if (!shared_.closing()) keep_own_journal();
+    return;
+  }
   leaving_.up_to = std::max(leaving_.up_to, owner_.last_number());
   leaving_.wanted = true;
   leaving_.written_again = 0;
