@@ -374,7 +374,7 @@ QueueLink& Channel::link_to(const std::shared_ptr<const QueueRecord>& record) {
   if (found != links_.end()) return *found->second;
   if (links_.size() >= sweep_links_at_) shard_.flush_batches_at_turn_end(batch_task_);
   auto& link = links_[record->qid];
-  link = std::make_unique<QueueLink>(record, shard_.node());
+  link = std::make_unique<QueueLink>(record);
   return *link;
 }
 

@@ -15,7 +15,7 @@ void QueueCalls::ask(const cluster::metadata::QueueRecord& queue, const QueueQue
                      Done done) {
   const queue::RequestId request = next_request_++;
   waiting_[request] = std::move(done);
-  const runtime::Address to{shard_.node(), queue.shard, runtime::ActorId{queue.qid.value}};
+  const runtime::Address to = queue.address();
   if (question.what == QueueQuestion::What::kTry) {
     try_queue(queue, request);
   } else if (question.what == QueueQuestion::What::kPurge) {
@@ -34,7 +34,7 @@ void QueueCalls::ask(const cluster::metadata::QueueRecord& queue, const QueueQue
 // The get is behind the publish, so it finds the message whatever else the queue holds; the
 // answer to the publish says no more and is dropped.
 void QueueCalls::try_queue(const cluster::metadata::QueueRecord& queue, queue::RequestId request) {
-  const runtime::Address to{shard_.node(), queue.shard, runtime::ActorId{queue.qid.value}};
+  const runtime::Address to = queue.address();
   std::vector<std::uint8_t> route{0, static_cast<std::uint8_t>(queue.name.size())};
   route.insert(route.end(), queue.name.begin(), queue.name.end());
   constexpr std::array<std::uint8_t, 2> kNoProperties = {0, 0};

@@ -16,10 +16,8 @@
 namespace ringtail::broker {
 
 struct QueueLink {
-  explicit QueueLink(std::shared_ptr<const cluster::metadata::QueueRecord> queue_record,
-                     runtime::NodeId node)
-      : record(std::move(queue_record)),
-        address{node, record->shard, runtime::ActorId{record->qid.value}} {}
+  explicit QueueLink(std::shared_ptr<const cluster::metadata::QueueRecord> queue_record)
+      : record(std::move(queue_record)), address(record->address()) {}
 
   const std::shared_ptr<const cluster::metadata::QueueRecord> record;
   const runtime::Address address;

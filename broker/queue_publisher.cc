@@ -15,7 +15,7 @@ void QueuePublisher::publish(const cluster::metadata::QueueRecord& queue,
                              queue::MessageRef message) {
   Line& line = lines_[queue.qid];
   if (line.publishes == nullptr) {
-    line.address = {shard_.node(), queue.shard, runtime::ActorId{queue.qid.value}};
+    line.address = queue.address();
     line.publishes = std::make_unique<queue::Publish>(queue.qid);
     line.publishes->first_number = line.published + 1;
     dirty_.push_back(queue.qid);

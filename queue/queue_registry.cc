@@ -120,7 +120,7 @@ runtime::Address QueueRegistry::address_of(Qid qid) const {
 }
 
 void QueueRegistry::queue_added(const std::shared_ptr<const QueueRecord>& record) {
-  if (record->shard != shard_.id()) return;
+  if (record->home != shard_.node() || record->shard != shard_.id()) return;
   queues_.emplace(record->qid, std::make_unique<QueueProcess>(shard_, record, removals_, discard_,
                                                               dead_letters_, stores_));
   if (stores_ != nullptr && record->durable && !record->exclusive()) {

@@ -167,7 +167,9 @@ void Recovery::read(Result<JournalsRead> result) {
   std::map<Qid, std::uint16_t> homes;
   if (!found.queues.empty()) {
     view_.for_each_queue([&](const std::shared_ptr<const QueueRecord>& record) {
-      if (record->durable) homes.emplace(record->qid, record->shard.value);
+      if (record->durable && record->home == shard_.node()) {
+        homes.emplace(record->qid, record->shard.value);
+      }
     });
   }
   std::vector<std::unique_ptr<Part>> parts;

@@ -11,7 +11,7 @@ build_packages=(
   g++:g++ cmake:cmake make:make pkg-config:pkg-config python3:/usr/bin/python3
   libuv1-dev libfmt-dev libspdlog-dev libboost-dev zlib1g-dev doctest-dev libcxxopts-dev
   nlohmann-json3-dev libmimalloc-dev libpcre2-dev libdeflate-dev libssl-dev libcpp-httplib-dev
-  libprotobuf-dev protobuf-compiler:protoc
+  libprotobuf-dev protobuf-compiler:protoc libraft-dev
 )
 test_packages=(
   python3-pika python3-amqp python3-kombu python3-celery nodejs:node npm:npm amqp-tools

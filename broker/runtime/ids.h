@@ -14,7 +14,9 @@ struct Id {
   friend auto operator<=>(const Id&, const Id&) = default;
 };
 
-using NodeId = Id<struct NodeTag, std::uint32_t>;    // a node of the cluster; this node is 0 alone
+// A node of the cluster: a number that it drew by chance when its data directory was empty, so that
+// a node which lost its disk is another one.
+using NodeId = Id<struct NodeTag, std::uint32_t>;
 using ShardId = Id<struct ShardTag, std::uint16_t>;  // an event loop of a node, from 0
 using ActorId = Id<struct ActorTag, std::uint64_t>;  // an actor of a shard; a queue's is its qid
 

@@ -16,6 +16,7 @@ inline constexpr LetterKind kRuntimeLetters = 0x0000;
 inline constexpr LetterKind kQueueLetters = 0x0100;
 inline constexpr LetterKind kMetadataLetters = 0x0200;
 inline constexpr LetterKind kBrokerLetters = 0x0300;
+inline constexpr LetterKind kClusterLetters = 0x0400;
 
 struct Letter {
   explicit Letter(LetterKind letter_kind) : kind(letter_kind) {}

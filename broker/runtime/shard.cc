@@ -35,9 +35,11 @@ void Shard::remove(ActorId id) {
 
 void Shard::post(const Address& from, const Address& to, LetterPtr letter) {
   owner_.check();
-  RT_CHECK(to.node == node_, "a letter to another node");
   letter->from = from;
-  if (to.shard == id_) {
+  if (to.node != node_) {
+    RT_CHECK(remote_ != nullptr, "a letter to another node, and there is none");
+    remote_->post(to, std::move(letter));
+  } else if (to.shard == id_) {
     run_queue_.push_back({to.actor, std::move(letter)});
   } else {
     mailboxes_.put(id_, to.shard, to.actor, std::move(letter));

@@ -25,6 +25,15 @@ namespace ringtail::runtime {
 
 class Mailboxes;
 
+// Takes letters to actors of other nodes; keeps the order between two addresses, as a shard does.
+// Letters to a node that is gone are dropped: whoever awaits an answer hears of the node's end.
+class RemotePost {
+ public:
+  virtual ~RemotePost() = default;
+  // `letter->from` is set.
+  virtual void post(const Address& to, LetterPtr letter) noexcept = 0;
+};
+
 // Something that wants to be called once at the end of the turn. Leaves the list by itself when it
 // is destroyed (auto_unlink: an actor may die in the middle of a turn).
 class TurnTask : public boost::intrusive::list_base_hook<
@@ -55,9 +64,12 @@ class Shard {
   void remove(ActorId id);
   // Who answers letters to actors that are not (or no longer) here. May be null: they are dropped.
   void set_fallback(Actor* actor) { fallback_ = actor; }
+  // Who takes letters to other nodes; without one there are none.
+  void set_remote(RemotePost* remote) { remote_ = remote; }
 
   // Sends a letter. Order is kept between any two addresses; the letter is received in a later
-  // round, never inside this call.
+  // round, never inside this call. `from` is an actor of this shard, or of another node whose
+  // letter arrives here.
   void post(const Address& from, const Address& to, LetterPtr letter);
 
   // Idempotent within a turn; the task is called once in the current or next round.
@@ -92,6 +104,7 @@ class Shard {
   std::uint64_t next_actor_ = 1;
   std::unordered_map<ActorId, Actor*> actors_;
   Actor* fallback_ = nullptr;
+  RemotePost* remote_ = nullptr;
   // Two vectors take turns, so that a busy shard allocates nothing for its run queue.
   std::vector<Posted> run_queue_;
   std::vector<Posted> running_;

@@ -14,6 +14,7 @@
 
 namespace ringtail::cluster::metadata {
 
+using runtime::NodeId;
 using runtime::Qid;
 using runtime::ShardId;
 
@@ -106,7 +107,8 @@ struct ExchangeRecord {
 
 struct QueueRecord {
   Qid qid;
-  ShardId shard;  // where its master lives
+  NodeId home;    // where its master lives
+  ShardId shard;  // of that node
   std::string vhost = {};
   std::string name = {};
   bool durable = false;
@@ -116,6 +118,7 @@ struct QueueRecord {
   QueueOptions options = {};  // the arguments decoded, by whoever declares the queue
   std::shared_ptr<const EffectivePolicy> policy = {};  // set by the store; null: none
   bool exclusive() const { return exclusive_owner != 0; }
+  runtime::Address address() const { return {home, shard, runtime::ActorId{qid.value}}; }
 };
 
 enum class DestinationKind : std::uint8_t { kQueue, kExchange };
