@@ -219,6 +219,23 @@ void OutChain::consume(std::size_t size) {
   }
 }
 
+Bytes OutChain::take_front(std::size_t max) {
+  if (size_ == 0 || max == 0) return {};
+  seal_tail();
+  const Bytes& first = sealed_[head_];
+  const std::size_t left = first.size() - head_offset_;
+  Bytes taken = first.slice(head_offset_, left < max ? left : max);
+  if (taken.size() < size_) {
+    consume(taken.size());
+    return taken;
+  }
+  sealed_.clear();
+  head_ = 0;
+  head_offset_ = 0;
+  size_ = 0;
+  return taken;
+}
+
 void OutChain::clear() {
   if (sealed_.capacity() > kPiecesKept) {
     std::vector<Bytes>().swap(sealed_);

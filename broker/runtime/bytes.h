@@ -157,6 +157,9 @@ class OutChain {
   std::size_t peek(std::span<Piece> pieces);
   // Drops the first `size` bytes, which have been written.
   void consume(std::size_t size);
+  // Takes the first contiguous bytes out, at most `max` of them, as a slice that can be kept. The
+  // block being filled stays, so that what is appended next lies in it too; clear() gives it back.
+  Bytes take_front(std::size_t max);
   void clear();
 
  private:

@@ -14,6 +14,9 @@ class Clock {
   virtual std::uint64_t monotonic_ms() const = 0;
   // Exact monotonic time, for measuring.
   virtual std::uint64_t monotonic_ns() const = 0;
+  // Monotonic like monotonic_ms(), from another beginning, and it goes on while the machine is
+  // suspended (CLOCK_BOOTTIME): for what must end in the world's time, such as a lease. Exact.
+  virtual std::uint64_t boot_ms() const = 0;
   // Milliseconds since 1970-01-01 UTC.
   virtual std::uint64_t wall_ms() const = 0;
 };

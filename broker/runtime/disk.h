@@ -12,6 +12,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "broker/runtime/status.h"
@@ -64,6 +65,10 @@ class Disk {
   // A directory and all in it; one that is not there is ok.
   virtual Status remove_tree(const std::string& path) = 0;
   virtual Status sync_directory(const std::string& path) = 0;
+  // The file holds exactly this content on stable storage when it returns ok; after a crash, or
+  // when it failed, it holds the old or the new. Blocks; for small files that change rarely. The
+  // directory must exist.
+  virtual Status replace(const std::string& path, std::string_view content) = 0;
   // Makes the file if need be and locks it for this process alone. kBusy: another holds it.
   virtual Result<std::unique_ptr<FileLock>> lock(const std::string& path) = 0;
   virtual Result<std::uint64_t> free_bytes(const std::string& path) = 0;

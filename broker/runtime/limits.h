@@ -66,6 +66,9 @@ inline constexpr std::uint64_t kHistoryBytesMax = 64 * 1024 * 1024;
 // tcp_listen_options.backlog; the kernel cuts it at net.core.somaxconn.
 inline constexpr std::uint16_t kListenBacklog = 1024;
 
+// How long an attempt to connect may take; the kernel's own limit is about two minutes.
+inline constexpr std::uint64_t kConnectTimeoutMs = 5000;
+
 // A handshake that failed is answered with silence for this long (RabbitMQ does the same: a client
 // that guesses passwords waits, the node does not).
 inline constexpr std::uint64_t kRefusalPauseMs = 3000;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "broker/runtime/bytes.h"
 #include "broker/runtime/limits.h"
@@ -42,6 +43,8 @@ class StreamEvents {
   virtual void on_closed(const Status& status) noexcept = 0;
 };
 
+class AcceptedSocket;
+
 // A connected byte stream. Owned by the one who uses it; lives and acts on one shard.
 class Stream {
  public:
@@ -56,6 +59,15 @@ class Stream {
   virtual bool pending_write() const = 0;
   // Ends the stream; output not yet written is lost; on_closed() follows. Idempotent.
   virtual void close() = 0;
+  // Takes the connection away from this stream, for another shard's adopt(). Only when nothing is
+  // pending to be written, and from within on_read() with all of its data used or while reading is
+  // paused: what has not been read stays in the kernel. The stream hears nothing more and can be
+  // destroyed at once, inside its own callback too. Null: it has ended already or is about to, and
+  // on_closed() says how as ever.
+  virtual std::unique_ptr<AcceptedSocket> detach() = 0;
+  // The stream ends with kTimeout when the peer's kernel has not taken what was written for so
+  // long (TCP_USER_TIMEOUT); an idle stream never does. Nothing in a simulation.
+  virtual void set_peer_timeouts(std::uint64_t) {}
   // "127.0.0.1:5672", "[::1]:5672".
   virtual std::string peer_name() const = 0;
   virtual std::string local_name() const = 0;
@@ -65,7 +77,7 @@ class Stream {
   virtual const TlsInfo* tls() const { return nullptr; }
 };
 
-// A connection that was accepted on one shard and is on its way to the shard that will own it.
+// A connection on its way from the shard that accepted or detached it to the one that will own it.
 class AcceptedSocket {
  public:
   virtual ~AcceptedSocket() = default;  // not adopted: closed
@@ -81,6 +93,10 @@ class Listener {
 class Net {
  public:
   virtual ~Net() = default;
+  // Looks a host name up; `done` gets its numeric addresses, one at least, in the system's order,
+  // or kNotFound. A numeric address is its own name.
+  virtual void resolve(const std::string& host,
+                       std::function<void(Result<std::vector<std::string>>)> done) = 0;
   // Listens on an address ("127.0.0.1", "::1", "0.0.0.0", "::"; never a host name) and port (0: any
   // free one), exclusively: a port in use is kBusy, an address that is not ours kInvalid. IPv6
   // sockets take IPv6 only. `accepted` runs on this shard; hand the socket to any shard's adopt().
@@ -90,9 +106,12 @@ class Net {
       std::function<void(std::unique_ptr<AcceptedSocket>)> accepted,
       int backlog = kListenBacklog) = 0;
   virtual Result<std::unique_ptr<Stream>> adopt(std::unique_ptr<AcceptedSocket> socket) = 0;
-  // Connects; `done` gets the stream or the reason.
+  // Connects; `done` gets the stream or the reason, never inside the call. kRefused: that machine
+  // has nobody who listens there, told at once; kTimeout: no answer in `timeout_ms` (0: as long as
+  // the kernel tries). Whoever asked is still there when `done` runs, or the loop ends before.
   virtual void connect(const std::string& address, std::uint16_t port,
-                       std::function<void(Result<std::unique_ptr<Stream>>)> done) = 0;
+                       std::function<void(Result<std::unique_ptr<Stream>>)> done,
+                       std::uint64_t timeout_ms = kConnectTimeoutMs) = 0;
 };
 
 }  // namespace ringtail::runtime

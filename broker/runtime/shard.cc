@@ -1,5 +1,6 @@
 #include "broker/runtime/shard.h"
 
+#include "broker/runtime/buggify.h"
 #include "broker/runtime/limits.h"
 #include "broker/runtime/mailbox.h"
 
@@ -54,6 +55,7 @@ bool Shard::run_turn() {
     busy |= run(output_);
     mailboxes_.flush(id_);
     if (!busy) return false;
+    if (RT_BUGGIFY(0.2)) return true;  // sockets and timers in between
   }
   return true;
 }
@@ -79,7 +81,8 @@ bool Shard::deliver_mail() {
     if (sender == id_.value) continue;
     const ShardId from{static_cast<std::uint16_t>(sender)};
     PostedLetter posted;
-    for (std::size_t i = 0; i < kMailboxCapacity && mailboxes_.take(id_, from, posted); ++i) {
+    const std::size_t most = RT_BUGGIFY(0.3) ? 1 : kMailboxCapacity;
+    for (std::size_t i = 0; i < most && mailboxes_.take(id_, from, posted); ++i) {
       deliver(posted.to, LetterPtr(posted.letter));
       any = true;
     }

@@ -16,6 +16,7 @@ enum class Code : unsigned char {
   kNotFound,     // the thing named does not exist
   kExists,       // the thing named exists already
   kUnavailable,  // cannot be done now, may work later
+  kRefused,      // the other machine says that nobody listens there
   kBusy,         // held by someone else (port in use, lock taken)
   kClosed,       // the peer or the owner closed it
   kTimeout,

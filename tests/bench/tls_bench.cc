@@ -38,6 +38,7 @@ class Pipe final : public Stream {
   }
   bool pending_write() const override { return false; }
   void close() override { std::abort(); }
+  std::unique_ptr<AcceptedSocket> detach() override { return nullptr; }
   std::string peer_name() const override { return "memory"; }
   std::string local_name() const override { return "memory"; }
   bool peer_is_loopback() const override { return true; }

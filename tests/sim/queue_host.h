@@ -36,7 +36,7 @@ class QueueHost {
     }
   }
   ~QueueHost() {
-    host_.drive().kill_processes();
+    node_.kill();
     while (!parts_.empty()) parts_.pop_back();
   }
 

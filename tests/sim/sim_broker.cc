@@ -52,7 +52,7 @@ BrokerNode::BrokerNode(runtime::SimHost& host, std::uint16_t shards, runtime::Co
 }
 
 BrokerNode::~BrokerNode() {
-  host_.drive().kill_processes();
+  node_.kill();
   listener_.reset();
   disk_monitor_.reset();
   memory_monitor_.reset();

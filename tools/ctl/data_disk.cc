@@ -151,6 +151,7 @@ Status DataDisk::rename(const std::string& from, const std::string&) { return re
 Status DataDisk::remove(const std::string& path) { return refused(path); }
 Status DataDisk::remove_tree(const std::string& path) { return refused(path); }
 Status DataDisk::sync_directory(const std::string& path) { return refused(path); }
+Status DataDisk::replace(const std::string& path, std::string_view) { return refused(path); }
 Result<std::uint64_t> DataDisk::free_bytes(const std::string& path) { return refused(path); }
 
 // NOLINTBEGIN: check_failed() does not come back.

@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "broker/runtime/env.h"
@@ -32,6 +33,7 @@ class DataDisk final : public runtime::Disk {
   runtime::Status remove(const std::string& path) override;
   runtime::Status remove_tree(const std::string& path) override;
   runtime::Status sync_directory(const std::string& path) override;
+  runtime::Status replace(const std::string& path, std::string_view content) override;
   runtime::Result<std::uint64_t> free_bytes(const std::string& path) override;
 
  private:

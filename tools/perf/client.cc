@@ -43,10 +43,13 @@ void Client::open(ClientUser& user, std::function<void()> opened) {
   user_ = &user;
   opened_ = std::move(opened);
   state_ = State::kConnecting;
-  env_.net().connect(target_.host, target_.port,
-                     [this](runtime::Result<std::unique_ptr<runtime::Stream>> result) {
-                       connected(std::move(result));
-                     });
+  // As long as the kernel tries: a broker under load may let many wait.
+  env_.net().connect(
+      target_.host, target_.port,
+      [this](runtime::Result<std::unique_ptr<runtime::Stream>> result) {
+        connected(std::move(result));
+      },
+      0);
 }
 
 void Client::connected(runtime::Result<std::unique_ptr<runtime::Stream>> result) {

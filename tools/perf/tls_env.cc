@@ -22,10 +22,11 @@ void TlsEnv::add(const Target& target) {
 }
 
 void TlsEnv::connect(const std::string& address, std::uint16_t port,
-                     std::function<void(runtime::Result<std::unique_ptr<runtime::Stream>>)> done) {
+                     std::function<void(runtime::Result<std::unique_ptr<runtime::Stream>>)> done,
+                     std::uint64_t timeout_ms) {
   const auto name = names_.find({address, port});
   if (name == names_.end()) {
-    inner_.net().connect(address, port, std::move(done));
+    inner_.net().connect(address, port, std::move(done), timeout_ms);
     return;
   }
   inner_.net().connect(
@@ -38,7 +39,8 @@ void TlsEnv::connect(const std::string& address, std::uint16_t port,
                                                    runtime::TlsStream::Side::kClient, server_name));
         }
         done(std::move(stream));
-      });
+      },
+      timeout_ms);
 }
 
 runtime::Result<runtime::TlsContext> make_tls_context(const Options& options) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "broker/runtime/env.h"
 #include "broker/runtime/tls/tls_stream.h"
@@ -26,6 +27,10 @@ class TlsEnv final : public runtime::Env, private runtime::Net {
   runtime::Net& net() override { return *this; }
 
  private:
+  void resolve(const std::string& host,
+               std::function<void(runtime::Result<std::vector<std::string>>)> done) override {
+    inner_.net().resolve(host, std::move(done));
+  }
   runtime::Result<std::unique_ptr<runtime::Listener>> listen(
       const std::string& address, std::uint16_t port,
       std::function<void(std::unique_ptr<runtime::AcceptedSocket>)> accepted,
@@ -36,9 +41,9 @@ class TlsEnv final : public runtime::Env, private runtime::Net {
       std::unique_ptr<runtime::AcceptedSocket> socket) override {
     return inner_.net().adopt(std::move(socket));
   }
-  void connect(
-      const std::string& address, std::uint16_t port,
-      std::function<void(runtime::Result<std::unique_ptr<runtime::Stream>>)> done) override;
+  void connect(const std::string& address, std::uint16_t port,
+               std::function<void(runtime::Result<std::unique_ptr<runtime::Stream>>)> done,
+               std::uint64_t timeout_ms) override;
 
   runtime::Env& inner_;
   runtime::TlsContext context_;

@@ -220,7 +220,7 @@ SimFile::SimFile(SimEnv& env, SimDrive& drive, std::string path, std::shared_ptr
 SimFile::~SimFile() {
   RT_CHECK(queue_.empty() || generation_ != drive_.generation_,
            "a file is closed while a request of it is under way");
-  env_.world().cancel(event_);
+  env_.cancel(event_);
 }
 
 void SimFile::submit(Kind kind, DiskRequest& request) {
@@ -493,6 +493,36 @@ Status SimDisk::sync_directory(const std::string& path) {
   RT_TRY(begin_change(SimDiskCall::kSync, name));
   std::erase_if(drive().changes_,
                 [&](const SimDrive::NameChange& change) { return change.directory == name; });
+  return {};
+}
+
+// What a real disk does in four steps (write, sync, rename, sync the directory) is one here: the
+// steps before the rename leave nothing that anybody looks at. When the last one fails, the new
+// content is there and may be gone after a crash.
+Status SimDisk::replace(const std::string& path, std::string_view content) {
+  const std::string name = normal(path);
+  Status status = begin_change(SimDiskCall::kName, name);
+  if (status.code() == Code::kClosed) return status;
+  const std::string directory = directory_of(name);
+  if (directory != "." && directory != "/" && !drive().directories_.contains(directory)) {
+    return Status(Code::kNotFound, path + ": no such directory");
+  }
+  if (drive().directories_.contains(name)) return Status(Code::kIo, path + ": is a directory");
+  if (content.size() > drive().room()) {
+    return Status(Code::kNoSpace, path + ": " + std::string(text_of(Code::kNoSpace)));
+  }
+  if (!status.ok() && env_.world().rng().chance(0.5)) return status;
+
+  auto inode = std::make_shared<SimInode>(++drive().last_inode_);
+  inode->write(0, {reinterpret_cast<const std::uint8_t*>(content.data()), content.size()});
+  inode->synced_up_to(inode->write_count());
+  const auto old = drive().files_.find(name);
+  drive().changes_.push_back(
+      {directory, name, old == drive().files_.end() ? nullptr : old->second, "", nullptr});
+  drive().set_name(name, inode);
+  if (!status.ok()) return status;
+  std::erase_if(drive().changes_,
+                [&](const SimDrive::NameChange& change) { return change.directory == directory; });
   return {};
 }
 

@@ -7,7 +7,8 @@
 //    between writes is not kept, and the sectors of a torn one are new, old or rubbish each;
 //  - of the name changes (create, rename, remove) in a directory since its last sync_directory() a
 //    first part, in order, is kept and the rest undone. A rename is one change, of the directory
-//    that receives the name. make_directory() is at once durable.
+//    that receives the name. make_directory() is at once durable;
+//    a replace() that succeeds is too, with all changes of its directory before.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -198,6 +200,7 @@ class SimDisk final : public Disk {
   Status remove(const std::string& path) override;
   Status remove_tree(const std::string& path) override;
   Status sync_directory(const std::string& path) override;
+  Status replace(const std::string& path, std::string_view content) override;
   Result<std::unique_ptr<FileLock>> lock(const std::string& path) override;
   Result<std::uint64_t> free_bytes(const std::string& path) override;
 

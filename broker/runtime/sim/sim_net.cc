@@ -8,12 +8,17 @@
 #include "broker/runtime/check.h"
 #include "broker/runtime/limits.h"
 #include "broker/runtime/sim/sim_env.h"
+#include "broker/runtime/sim/sim_host.h"
 
 namespace ringtail::runtime {
 
 namespace {
 
 constexpr std::uint16_t kFirstFreePort = 40000;
+// When nobody answers, Linux asks again after 1, 2, 4 ... seconds.
+constexpr std::uint64_t kAskAgainNs = kSecondNs;
+// tcp_syn_retries: what an attempt without a limit of its own takes.
+constexpr std::uint64_t kKernelTimeoutNs = 127 * kSecondNs;
 
 bool is_ipv6(const std::string& address) { return address.find(':') != std::string::npos; }
 
@@ -49,7 +54,7 @@ SimHost* SimNetwork::host_of(const std::string& address, SimHost& from) const {
 SimListener* SimNetwork::listener_of(const SimHost& host, const std::string& address,
                                      std::uint16_t port) const {
   for (SimListener* listener : listeners_) {
-    if (&listener->host() != &host || listener->port() != port) continue;
+    if (listener->dead() || &listener->host() != &host || listener->port() != port) continue;
     if (listener->address() == address) return listener;
     if (is_wildcard(listener->address()) && is_ipv6(listener->address()) == is_ipv6(address)) {
       return listener;
@@ -60,7 +65,7 @@ SimListener* SimNetwork::listener_of(const SimHost& host, const std::string& add
 
 bool SimNetwork::in_use(const SimHost& host, const std::string& address, std::uint16_t port) const {
   for (const SimListener* listener : listeners_) {
-    if (&listener->host() != &host || listener->port() != port) continue;
+    if (listener->dead() || &listener->host() != &host || listener->port() != port) continue;
     if (is_ipv6(listener->address()) != is_ipv6(address)) continue;
     if (listener->address() == address || is_wildcard(address) ||
         is_wildcard(listener->address())) {
@@ -70,127 +75,36 @@ bool SimNetwork::in_use(const SimHost& host, const std::string& address, std::ui
   return false;
 }
 
-std::uint64_t SimNetwork::latency_ns() {
-  return world_.rng().between(options_.latency_min_ns, options_.latency_max_ns);
+std::uint64_t SimNetwork::latency_ns(SimHostNumber from, SimHostNumber to) {
+  return world_.rng().between(options_.latency_min_ns, options_.latency_max_ns) +
+         paths_.delay_ns(from, to);
 }
 
-// --- one connection ---
-
-void SimByteQueue::consume(std::size_t size) {
-  at_ += size;
-  if (at_ == bytes_.size()) {
-    bytes_.clear();
-    at_ = 0;
-  } else if (at_ > bytes_.size() / 2) {
-    bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(at_));
-    at_ = 0;
-  }
-}
-
-SimConnection::SimConnection(SimNetwork& network) : network_(network) {
-  const SimNetOptions& options = network.options();
-  for (End& end : ends_) {
-    end.capacity =
-        network.world().rng().between(options.kernel_buffer_min, options.kernel_buffer_max);
-  }
-}
-
-std::uint64_t SimConnection::arrival_ns(int side) {
-  End& end = ends_[side];
-  end.last_arrival = std::max(end.last_arrival, network_.world().now_ns() + network_.latency_ns());
-  return end.last_arrival;
-}
-
-void SimConnection::send(int side, std::vector<std::uint8_t> bytes) {
-  ends_[side].in_flight += bytes.size();
-  network_.world().at(
-      arrival_ns(side), SimEventKind::kWork,
-      [self = shared_from_this(), side, sent = std::move(bytes)] { self->arrive(1 - side, sent); });
-}
-
-void SimConnection::arrive(int side, std::span<const std::uint8_t> bytes) {
-  End& end = ends_[side];
-  if (end.gone && network_.world().now_ns() < end.linger_until) {
-    return acknowledge(side, bytes.size());
-  }
-  if (end.gone) return reset_later(1 - side);
-  if (end.reset_arrived) return;  // nothing follows a reset: what it took is missing before this
-  if (network_.world().rng().chance(network_.options().reset)) {
-    reset_now(side);
-    return reset_later(1 - side);
-  }
-  end.arrived.append(bytes);
-  if (end.stream != nullptr) end.stream->something_arrived();
-}
-
-void SimConnection::reset_now(int side) {
-  End& end = ends_[side];
-  end.reset_arrived = true;
-  if (end.stream != nullptr) end.stream->something_arrived();
-}
-
-void SimConnection::reset_later(int side) {
-  network_.world().after(network_.latency_ns(), SimEventKind::kWork,
-                         [self = shared_from_this(), side] { self->reset_now(side); });
-}
-
-void SimConnection::read(int side, std::size_t size) {
-  ends_[side].arrived.consume(size);
-  acknowledge(side, size);
-}
-
-void SimConnection::acknowledge(int side, std::size_t size) {
-  network_.world().after(network_.latency_ns(), SimEventKind::kWork,
-                         [self = shared_from_this(), side, size] {
-                           End& sender = self->ends_[1 - side];
-                           sender.in_flight -= size;
-                           if (sender.stream != nullptr) sender.stream->room_made();
-                         });
-}
-
-void SimConnection::close(int side) {
-  End& end = ends_[side];
-  if (end.gone) return;
-  end.gone = true;
-  end.linger_until = network_.world().now_ns() + network_.options().linger_ns;
-  if (!end.arrived.empty()) acknowledge(side, end.arrived.size());
-  end.arrived.consume(end.arrived.size());
-  network_.world().at(arrival_ns(side), SimEventKind::kWork, [self = shared_from_this(), side] {
-    End& other = self->ends_[1 - side];
-    other.end_arrived = true;
-    if (other.stream != nullptr) other.stream->something_arrived();
-  });
-}
-
-void SimConnection::abort(int side) {
-  if (ends_[side].gone) return;
-  ends_[side].gone = true;
-  network_.world().at(arrival_ns(side), SimEventKind::kWork,
-                      [self = shared_from_this(), side] { self->reset_now(1 - side); });
-}
-
-SimSocket::~SimSocket() {
-  if (connection_ != nullptr) connection_->close(side_);
-}
-
-std::unique_ptr<SimStream> SimSocket::adopt(SimEnv& env) {
-  RT_CHECK(connection_ != nullptr, "a socket is adopted once");
-  return std::make_unique<SimStream>(env, std::exchange(connection_, nullptr), side_);
-}
-
-// --- one side of it ---
+// --- one side of a connection ---
 
 SimStream::SimStream(SimEnv& env, std::shared_ptr<SimConnection> connection, int side)
     : env_(env), connection_(std::move(connection)), side_(side) {
   own().stream = this;
+  static_cast<SimNet&>(env_.net()).add(connection_, side_);
 }
 
 SimStream::~SimStream() {
   close();
-  own().stream = nullptr;
-  for (const SimEventId event : {read_event_, write_event_, closed_event_}) {
-    env_.world().cancel(event);
+  if (own().stream == this) own().stream = nullptr;  // after detach() it may be another one's
+  cancel_events();
+}
+
+void SimStream::cancel_events() {
+  for (SimEventId* event : {&read_event_, &write_event_, &closed_event_}) {
+    env_.cancel(std::exchange(*event, {}));
   }
+}
+
+void SimStream::die() {
+  finished_ = true;
+  pending_.clear();
+  pending_write_ = false;
+  cancel_events();
 }
 
 void SimStream::start(StreamEvents& events) {
@@ -303,6 +217,15 @@ void SimStream::pump(std::size_t limit) {
 
 void SimStream::room_made() {
   if (finished_ || !pending_write_ || pending_.empty()) return;
+  if (env_.stands()) {
+    // What is not in the kernel yet waits for its process.
+    if (write_event_ != SimEventId{}) return;
+    write_event_ = env_.schedule(0, SimEventKind::kWork, [this] {
+      write_event_ = {};
+      room_made();
+    });
+    return;
+  }
   pump(connection_->room(side_));
   if (!pending_.empty()) return;
   write_event_ = env_.schedule(0, SimEventKind::kWork, [this] {
@@ -320,6 +243,16 @@ void SimStream::written() {
 void SimStream::close() {
   if (pending_write_ || write_failed_) connection_->abort(side_);
   finish(Status());
+}
+
+std::unique_ptr<AcceptedSocket> SimStream::detach() {
+  RT_CHECK(!pending_write_, "a stream detached with a write pending");
+  if (finished_) return nullptr;
+  finished_ = true;
+  own().stream = nullptr;
+  cancel_events();
+  static_cast<SimNet&>(env_.net()).remove(*connection_, side_);
+  return std::make_unique<SimSocket>(connection_, side_);
 }
 
 void SimStream::abort() {
@@ -354,11 +287,21 @@ std::string SimListener::local_name() const { return name_of(address_, port_); }
 
 SimHost& SimListener::host() const { return env_.host(); }
 
+bool SimListener::dead() const { return env_.dead(); }
+
 void SimListener::accept(std::unique_ptr<AcceptedSocket> socket) {
+  if (!env_.stands()) return env_.enter([&] { hand_over(std::move(socket)); });
+  // A function that waits must be one that could be copied.
+  auto waiting = std::make_shared<std::unique_ptr<AcceptedSocket>>(std::move(socket));
+  env_.schedule(0, SimEventKind::kWork, [this, alive = std::weak_ptr<bool>(alive_), waiting] {
+    if (!alive.expired()) hand_over(std::move(*waiting));
+  });
+}
+
+void SimListener::hand_over(std::unique_ptr<AcceptedSocket> socket) {
   // A copy: the callback may destroy the listener.
   const auto accepted = accepted_;
-  SimEnv& env = env_;
-  env.enter([&] { accepted(std::move(socket)); });
+  accepted(std::move(socket));
 }
 
 Result<std::unique_ptr<Listener>> SimNet::listen(
@@ -381,40 +324,123 @@ Result<std::unique_ptr<Stream>> SimNet::adopt(std::unique_ptr<AcceptedSocket> so
   return std::unique_ptr<Stream>(static_cast<SimSocket&>(*socket).adopt(env_));
 }
 
-void SimNet::connect(const std::string& address, std::uint16_t port, Connected done) {
-  env_.schedule(env_.world().network().latency_ns(), SimEventKind::kWork,
-                [this, address, port, done = std::move(done)] { arrive(address, port, done); });
+// An attempt to connect.
+struct SimNet::Dial {
+  std::string address;
+  std::uint16_t port;
+  Connected done;
+  std::uint64_t until_ns;
+  std::uint64_t wait_ns = kAskAgainNs;
+  bool asked_twice = false;
+  bool ended = false;
+};
+
+void SimNet::connect(const std::string& address, std::uint16_t port, Connected done,
+                     std::uint64_t timeout_ms) {
+  const std::uint64_t limit_ns = timeout_ms == 0
+                                     ? kKernelTimeoutNs
+                                     : env_.host().clock().world_ns(timeout_ms * kMillisecondNs);
+  ask(std::make_shared<Dial>(
+      Dial{address, port, std::move(done), env_.world().now_ns() + limit_ns}));
 }
 
-void SimNet::arrive(const std::string& address, std::uint16_t port, const Connected& done) {
+void SimNet::ask(const DialRef& dial) {
   SimNetwork& network = env_.world().network();
-  SimHost* const host = network.host_of(address, env_.host());
-  SimListener* const listener =
-      host == nullptr ? nullptr : network.listener_of(*host, address, port);
-  if (listener == nullptr || env_.world().rng().chance(network.options().refuse)) {
-    env_.schedule(network.latency_ns(), SimEventKind::kWork, [done, address, port] {
-      done(Status(Code::kUnavailable, name_of(address, port) + ": connection refused"));
-    });
-    return;
+  const SimHost* const host = network.host_of(dial->address, env_.host());
+  const SimHostNumber own = env_.host().number();
+  env_.schedule_kernel(network.latency_ns(own, host == nullptr ? own : host->number()),
+                       SimEventKind::kWork, [this, dial] { arrive(dial); });
+}
+
+void SimNet::arrive(const DialRef& dial) {
+  if (dial->ended) return;
+  SimNetwork& network = env_.world().network();
+  const SimHostNumber own = env_.host().number();
+  SimHost* const host = network.host_of(dial->address, env_.host());
+  if (host != nullptr && (network.paths().blocked(own, host->number()) ||
+                          network.paths().blocked(host->number(), own))) {
+    return ask_again(dial);
   }
+  SimListener* const listener =
+      host == nullptr ? nullptr : network.listener_of(*host, dial->address, dial->port);
+  if (listener == nullptr || env_.world().rng().chance(network.options().refuse)) {
+    const SimHostNumber from = host == nullptr ? own : host->number();
+    return end(dial, Code::kRefused, "connection refused", network.latency_ns(from, own));
+  }
+  dial->ended = true;
+  establish(dial, *host, *listener);
+}
+
+void SimNet::ask_again(const DialRef& dial) {
+  const std::uint64_t now_ns = env_.world().now_ns();
+  if (!dial->asked_twice) {
+    dial->asked_twice = true;
+    env_.schedule_kernel(dial->until_ns - std::min(dial->until_ns, now_ns), SimEventKind::kTimer,
+                         [this, dial] { end(dial, Code::kTimeout, "connection timed out", 0); });
+  }
+  env_.schedule_kernel(dial->wait_ns, SimEventKind::kTimer, [this, dial] {
+    if (!dial->ended) ask(dial);
+  });
+  dial->wait_ns *= 2;
+}
+
+void SimNet::end(const DialRef& dial, Code code, const std::string& reason,
+                 std::uint64_t delay_ns) {
+  if (dial->ended) return;
+  dial->ended = true;
+  const Status status(code,
+                      "cannot connect to " + name_of(dial->address, dial->port) + ": " + reason);
+  env_.schedule(delay_ns, SimEventKind::kWork, [dial, status] { dial->done(status); });
+}
+
+void SimNet::establish(const DialRef& dial, SimHost& host, SimListener& listener) {
+  SimNetwork& network = env_.world().network();
   // On loopback both ends have the same address; otherwise ours is the first of that family.
-  std::string own_address = address;
-  if (!is_loopback(address)) {
+  std::string own_address = dial->address;
+  if (!is_loopback(dial->address)) {
     for (const std::string& candidate : env_.host().addresses()) {
-      if (is_ipv6(candidate) != is_ipv6(address)) continue;
+      if (is_ipv6(candidate) != is_ipv6(dial->address)) continue;
       own_address = candidate;
       break;
     }
   }
   auto connection = std::make_shared<SimConnection>(network);
-  connection->end(0).name = name_of(own_address, env_.host().next_ephemeral_port());
-  connection->end(0).loopback = is_loopback(own_address);
-  connection->end(1).name = name_of(address, port);
-  connection->end(1).loopback = is_loopback(address);
-  auto ours = std::make_shared<SimSocket>(connection, 0);
-  env_.schedule(network.latency_ns(), SimEventKind::kWork,
-                [this, ours, done] { done(std::unique_ptr<Stream>(ours->adopt(env_))); });
-  listener->accept(std::make_unique<SimSocket>(std::move(connection), 1));
+  SimConnection::End& ours = connection->end(0);
+  ours.name = name_of(own_address, env_.host().next_ephemeral_port());
+  ours.loopback = is_loopback(own_address);
+  ours.host = env_.host().number();
+  SimConnection::End& theirs = connection->end(1);
+  theirs.name = name_of(dial->address, dial->port);
+  theirs.loopback = is_loopback(dial->address);
+  theirs.host = host.number();
+  auto socket = std::make_shared<SimSocket>(connection, 0);
+  env_.schedule(network.latency_ns(theirs.host, ours.host), SimEventKind::kWork,
+                [this, socket, dial] { dial->done(std::unique_ptr<Stream>(socket->adopt(env_))); });
+  listener.accept(std::make_unique<SimSocket>(std::move(connection), 1));
+}
+
+void SimNet::add(const std::shared_ptr<SimConnection>& connection, int side) {
+  if (open_.size() >= sweep_at_) {
+    std::erase_if(open_, [](const Open& one) { return one.connection.expired(); });
+    sweep_at_ = std::max<std::size_t>(64, 2 * open_.size());
+  }
+  open_.push_back({connection, side});
+}
+
+void SimNet::remove(const SimConnection& connection, int side) {
+  std::erase_if(open_, [&](const Open& one) {
+    return one.side == side && one.connection.lock().get() == &connection;
+  });
+}
+
+void SimNet::kill() {
+  for (const Open& one : std::exchange(open_, {})) {
+    const std::shared_ptr<SimConnection> connection = one.connection.lock();
+    if (connection == nullptr) continue;
+    SimConnection::End& end = connection->end(one.side);
+    if (end.stream != nullptr && end.stream->is_of(env_)) end.stream->die();
+    connection->drop(one.side);
+  }
 }
 
 std::uint8_t* SimNet::read_buffer() {

@@ -1,22 +1,27 @@
 // Simulated sockets. A connection is two pipes with latency and a bounded buffer each, like the
 // kernel's: a reader that stops makes the writer's write() pend. Reads come in pieces of random
 // size, down to one byte. Bytes are never lost or reordered within a connection; it can be refused
-// or reset.
+// or reset, and it stalls while the way between its hosts is cut (sim_paths.h).
 //
 // Ends, as uv/uv_tcp.cc has them on Linux: close() lets the other side read what is under way and
 // then see the end (kClosed), and throws away what still comes in for a while (linger_ns), after
 // which a reset goes back; a close() with a write pending, and abort(), reset at once. A reset is
 // seen behind everything that arrived before. A side that does not read notices an end only when it
-// reads on, or, of a reset, when a write of its own fails.
+// reads on, or, of a reset, when a write of its own fails. A process that is killed closes its
+// sockets at once: with a reset where it had not read everything, and whatever comes later is
+// answered by one.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "broker/runtime/net.h"
+#include "broker/runtime/sim/sim_connection.h"
+#include "broker/runtime/sim/sim_paths.h"
 #include "broker/runtime/sim/sim_world.h"
 
 namespace ringtail::runtime {
@@ -24,7 +29,6 @@ namespace ringtail::runtime {
 class SimEnv;
 class SimHost;
 class SimListener;
-class SimSocket;
 class SimStream;
 
 struct SimNetOptions {
@@ -42,18 +46,29 @@ struct SimNetOptions {
   // A connection attempt is refused; a connection is reset when a piece of data arrives.
   double refuse = 0;
   double reset = 0;
+  // What was cut goes on when its sender tries again: at the latest after this, or after as long as
+  // it was cut, if that is less (Linux: after two minutes).
+  std::uint64_t retransmit_max_ns = 2 * kSecondNs;
+  // A connection that stalled is reset when its way opens again.
+  double reset_on_heal = 0;
 };
 
 // All hosts and listeners of one world, which owns it.
 class SimNetwork {
  public:
-  explicit SimNetwork(SimWorld& world) : world_(world) {}
+  explicit SimNetwork(SimWorld& world) : world_(world), paths_(*this) {}
 
   SimNetOptions& options() { return options_; }
   SimWorld& world() { return world_; }
+  // Cuts and delays between hosts.
+  SimPaths& paths() { return paths_; }
+  const SimHosts& hosts() const { return hosts_; }
 
   // --- for the parts of the simulation ---
-  void add(SimHost& host) { hosts_.push_back(&host); }
+  SimHostNumber add(SimHost& host) {
+    hosts_.push_back(&host);
+    return ++last_host_;
+  }
   void remove(SimHost& host) { std::erase(hosts_, &host); }
   void add(SimListener& listener) { listeners_.push_back(&listener); }
   void remove(SimListener& listener) { std::erase(listeners_, &listener); }
@@ -64,83 +79,25 @@ class SimNetwork {
                            std::uint16_t port) const;
   // Whether listening there collides with somebody.
   bool in_use(const SimHost& host, const std::string& address, std::uint16_t port) const;
-  std::uint64_t latency_ns();
+  // What every host's name look-up answers.
+  void set_name(const std::string& host, std::vector<std::string> addresses) {
+    names_[host] = std::move(addresses);
+  }
+  // Null: no such name.
+  const std::vector<std::string>* addresses_of(const std::string& host) const {
+    const auto found = names_.find(host);
+    return found == names_.end() ? nullptr : &found->second;
+  }
+  std::uint64_t latency_ns(SimHostNumber from, SimHostNumber to);
 
  private:
   SimWorld& world_;
   SimNetOptions options_;
-  std::vector<SimHost*> hosts_;
+  SimPaths paths_;
+  SimHosts hosts_;
+  SimHostNumber last_host_ = 0;
   std::vector<SimListener*> listeners_;
-};
-
-// Bytes that have arrived and are read from the front.
-class SimByteQueue {
- public:
-  bool empty() const { return at_ == bytes_.size(); }
-  std::size_t size() const { return bytes_.size() - at_; }
-  const std::uint8_t* data() const { return bytes_.data() + at_; }
-  void append(std::span<const std::uint8_t> bytes) {
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-  }
-  void consume(std::size_t size);
-
- private:
-  std::vector<std::uint8_t> bytes_;
-  std::size_t at_ = 0;
-};
-
-// One connection: what "the kernels" on both sides know. Side 0 connected, side 1 accepted. Shared
-// by the two streams and the events under way.
-class SimConnection : public std::enable_shared_from_this<SimConnection> {
- public:
-  struct End {
-    SimStream* stream = nullptr;  // null: not adopted yet, or destroyed
-    std::string name;             // "127.0.0.1:5672"
-    bool loopback = false;
-    SimByteQueue arrived;
-    std::size_t capacity = 0;        // of the direction that leads away from this end
-    std::size_t in_flight = 0;       // of that: taken from this end and not yet read by the other
-    std::uint64_t last_arrival = 0;  // when the last thing sent from here gets there
-    bool gone = false;               // closed on this side
-    std::uint64_t linger_until = 0;  // then: until when it takes input to throw it away
-    bool end_arrived = false;        // the other side has closed
-    bool reset_arrived = false;
-  };
-
-  explicit SimConnection(SimNetwork& network);
-
-  End& end(int side) { return ends_[side]; }
-  std::size_t room(int side) const { return ends_[side].capacity - ends_[side].in_flight; }
-  void send(int side, std::vector<std::uint8_t> bytes);
-  // `side` has read that much.
-  void read(int side, std::size_t size);
-  void close(int side);
-  // Ends both sides; what has arrived can still be read.
-  void abort(int side);
-
- private:
-  void acknowledge(int side, std::size_t size);
-  void arrive(int side, std::span<const std::uint8_t> bytes);
-  void reset_later(int side);
-  void reset_now(int side);
-  // When something sent now from `side` arrives: behind everything sent before.
-  std::uint64_t arrival_ns(int side);
-
-  SimNetwork& network_;
-  End ends_[2];
-};
-
-// One side of a connection that nobody has adopted yet. Destroying it closes the side.
-class SimSocket final : public AcceptedSocket {
- public:
-  SimSocket(std::shared_ptr<SimConnection> connection, int side)
-      : connection_(std::move(connection)), side_(side) {}
-  ~SimSocket() override;
-  std::unique_ptr<SimStream> adopt(SimEnv& env);
-
- private:
-  std::shared_ptr<SimConnection> connection_;  // null once adopted
-  int side_;
+  std::map<std::string, std::vector<std::string>> names_;
 };
 
 class SimStream final : public Stream {
@@ -154,12 +111,17 @@ class SimStream final : public Stream {
   bool write(OutChain& chain) override;
   bool pending_write() const override { return pending_write_; }
   void close() override;
+  std::unique_ptr<AcceptedSocket> detach() override;
   std::string peer_name() const override { return connection_->end(1 - side_).name; }
   std::string local_name() const override { return own().name; }
   bool peer_is_loopback() const override { return connection_->end(1 - side_).loopback; }
 
   // Ends the stream with a reset, for tests.
   void abort();
+
+  // Its process is dead.
+  void die();
+  bool is_of(const SimEnv& env) const { return &env_ == &env; }
 
   // --- from the connection ---
   void something_arrived();
@@ -172,6 +134,7 @@ class SimStream final : public Stream {
   // Hands output to "the kernel" until it is full.
   void pump(std::size_t limit);
   void written();
+  void cancel_events();
   void fail_write();
   // The stream ends; on_closed() follows.
   void finish(const Status& status);
@@ -201,10 +164,16 @@ class SimListener final : public Listener {
 
   const std::string& address() const { return address_; }
   SimHost& host() const;
+  // Its process is dead: nobody listens any more.
+  bool dead() const;
+  // A connection for it is complete; it waits while the process stands.
   void accept(std::unique_ptr<AcceptedSocket> socket);
 
  private:
+  void hand_over(std::unique_ptr<AcceptedSocket> socket);
+
   SimEnv& env_;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   const std::string address_;
   const std::uint16_t port_;
   std::function<void(std::unique_ptr<AcceptedSocket>)> accepted_;
@@ -220,19 +189,42 @@ class SimNet final : public Net {
       std::function<void(std::unique_ptr<AcceptedSocket>)> accepted,
       int backlog = kListenBacklog) override;
   Result<std::unique_ptr<Stream>> adopt(std::unique_ptr<AcceptedSocket> socket) override;
+  void resolve(const std::string& host,
+               std::function<void(Result<std::vector<std::string>>)> done) override;
   void connect(const std::string& address, std::uint16_t port,
-               std::function<void(Result<std::unique_ptr<Stream>>)> done) override;
+               std::function<void(Result<std::unique_ptr<Stream>>)> done,
+               std::uint64_t timeout_ms = kConnectTimeoutMs) override;
 
   // The shard's read buffer: kReadHeadroom bytes, then kReadBufferSize.
   std::uint8_t* read_buffer();
+  // A stream of this shard, until it ends.
+  void add(const std::shared_ptr<SimConnection>& connection, int side);
+  void remove(const SimConnection& connection, int side);
+  // The process is dead: the kernel closes what is open here, and lingers no longer.
+  void kill();
 
  private:
   using Connected = std::function<void(Result<std::unique_ptr<Stream>>)>;
-  // The attempt has reached the other host.
-  void arrive(const std::string& address, std::uint16_t port, const Connected& done);
+  struct Dial;
+  using DialRef = std::shared_ptr<Dial>;
+  struct Open {
+    std::weak_ptr<SimConnection> connection;
+    int side;
+  };
+
+  // The kernel asks the other host.
+  void ask(const DialRef& dial);
+  // The question is there.
+  void arrive(const DialRef& dial);
+  void establish(const DialRef& dial, SimHost& host, SimListener& listener);
+  // No answer: again after a while, until time is up.
+  void ask_again(const DialRef& dial);
+  void end(const DialRef& dial, Code code, const std::string& reason, std::uint64_t delay_ns);
 
   SimEnv& env_;
   std::vector<std::uint8_t> buffer_;
+  std::vector<Open> open_;
+  std::size_t sweep_at_ = 64;  // when open_ is so long, those that are no more leave it
 };
 
 }  // namespace ringtail::runtime

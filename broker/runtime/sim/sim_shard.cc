@@ -1,5 +1,7 @@
 #include "broker/runtime/sim/sim_shard.h"
 
+#include "broker/runtime/buggify.h"
+
 namespace ringtail::runtime {
 
 namespace {
@@ -7,6 +9,7 @@ namespace {
 // How long it takes until a woken loop runs, and how long a turn does.
 constexpr std::uint64_t kWakeMinNs = 1 * kMicrosecondNs;
 constexpr std::uint64_t kWakeMaxNs = 20 * kMicrosecondNs;
+constexpr std::uint64_t kWakeLateNs = 30 * kMillisecondNs;
 constexpr std::uint64_t kTurnNs = 2 * kMicrosecondNs;
 
 }  // namespace
@@ -20,7 +23,9 @@ SimShardDriver::SimShardDriver(SimHost& host, NodeId node, ShardId id, Mailboxes
 SimShardDriver::~SimShardDriver() { env_.world().cancel(turn_event_); }
 
 void SimShardDriver::wake() noexcept {
-  turn_after(env_.world().rng().between(kWakeMinNs, kWakeMaxNs));
+  // At times the kernel lets a thread wait that was woken.
+  const std::uint64_t most_ns = RT_BUGGIFY(0.05) ? kWakeLateNs : kWakeMaxNs;
+  turn_after(env_.world().rng().between(kWakeMinNs, most_ns));
 }
 
 void SimShardDriver::turn_after(std::uint64_t delay_ns) {
@@ -36,6 +41,14 @@ void SimShardDriver::turn_after(std::uint64_t delay_ns) {
 }
 
 void SimShardDriver::turn() {
+  if (env_.dead()) return;
+  if (env_.stands()) {
+    if (turn_held_) return;
+    turn_held_ = true;
+    // Held back like the rest; a turn follows it, as it follows each callback.
+    env_.schedule(0, SimEventKind::kWork, [this] { turn_held_ = false; });
+    return;
+  }
   if (shard_.run_turn()) turn_after(kTurnNs);
 }
 
@@ -44,6 +57,19 @@ SimNode::SimNode(SimHost& host, NodeId node, std::size_t shards) : mailboxes_(sh
     drivers_.push_back(std::make_unique<SimShardDriver>(
         host, node, ShardId{static_cast<std::uint16_t>(i)}, mailboxes_));
   }
+}
+
+void SimNode::pause() {
+  for (const auto& driver : drivers_) driver->env().pause();
+}
+
+void SimNode::resume() {
+  for (const auto& driver : drivers_) driver->env().resume();
+}
+
+void SimNode::kill() {
+  for (const auto& driver : drivers_) driver->env().kill();
+  drivers_.front()->env().host().drive().kill_processes();
 }
 
 }  // namespace ringtail::runtime

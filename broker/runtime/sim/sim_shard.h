@@ -33,14 +33,20 @@ class SimShardDriver final : public Waker {
 
   SimEnv env_;
   Shard shard_;
-  SimEventId turn_event_;  // the next turn, if one is due
+  SimEventId turn_event_;   // the next turn, if one is due
+  bool turn_held_ = false;  // one was due while the loop stood
 };
 
-// A process on a host: its shards and their mailboxes. Destroying it ends the process; actors must
-// be gone by then.
+// A process on a host: its shards and their mailboxes. Actors are gone when it is destroyed: a
+// process that ends in order ends them first, one that is killed was told so by kill() before.
 class SimNode {
  public:
   SimNode(SimHost& host, NodeId node, std::size_t shards);
+
+  // See SimHost; of this process alone (but the host's drive forgets every process).
+  void pause();
+  void resume();
+  void kill();
 
   std::size_t size() const { return drivers_.size(); }
   SimShardDriver& driver(std::size_t shard) { return *drivers_[shard]; }

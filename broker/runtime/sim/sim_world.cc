@@ -82,6 +82,7 @@ bool SimWorld::step() {
   if (events_.empty()) return false;
   auto node = events_.extract(events_.begin());
   now_ns_ = node.key().time_ns;
+  current_event_ = node.key();
   if (node.mapped().kind == SimEventKind::kWork) --work_waiting_;
   ++events_run_;
   trace(node.key().time_ns);

@@ -69,6 +69,9 @@ class SimWorld {
   // Forgets an event; nothing happens when it has run already.
   void cancel(SimEventId id);
 
+  // The event that is running, or ran last.
+  SimEventId current_event() const { return current_event_; }
+
   // Runs the next event; false when there is none.
   bool step();
   // Runs all events up to that time; the clock ends there.
@@ -97,6 +100,7 @@ class SimWorld {
   SimRng buggify_rng_;
   Buggify buggify_;
   std::uint64_t now_ns_ = 0;
+  SimEventId current_event_;
   std::uint64_t last_sequence_ = 0;
   std::uint64_t events_run_ = 0;
   std::uint64_t work_waiting_ = 0;

@@ -48,6 +48,11 @@ class TlsStream final : public Stream,
   bool write(OutChain& chain) override;
   bool pending_write() const override { return owner_waits_; }
   void close() override;
+  void set_peer_timeouts(std::uint64_t timeout_ms) override {
+    inner_->set_peer_timeouts(timeout_ms);
+  }
+  // Null, and nothing happens: a session is bound to its shard.
+  std::unique_ptr<AcceptedSocket> detach() override { return nullptr; }
   std::string peer_name() const override { return inner_->peer_name(); }
   std::string local_name() const override { return inner_->local_name(); }
   bool peer_is_loopback() const override { return inner_->peer_is_loopback(); }

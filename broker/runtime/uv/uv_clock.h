@@ -13,6 +13,7 @@ class UvClock final : public Clock {
   explicit UvClock(UvLoop& loop) : loop_(loop) {}
   std::uint64_t monotonic_ms() const override { return loop_.now_ms(); }
   std::uint64_t monotonic_ns() const override { return uv_hrtime(); }
+  std::uint64_t boot_ms() const override;
   std::uint64_t wall_ms() const override;
 
  private:

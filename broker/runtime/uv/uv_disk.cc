@@ -31,6 +31,18 @@ class UvFileLock final : public FileLock {
   const int fd_;
 };
 
+// An errno; 0: all of it is written.
+int write_whole(int fd, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(fd, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    if (written == 0) return EIO;
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<File>> UvDisk::open(const std::string& path, OpenMode mode) {
@@ -102,6 +114,23 @@ Status UvDisk::sync_directory(const std::string& path) {
   ::close(fd);
   if (error != 0) return errno_status(error, "cannot sync directory " + path);
   return {};
+}
+
+// Under a name of its own first: a name means the old file or the whole new one, at every moment.
+Status UvDisk::replace(const std::string& path, std::string_view content) {
+  const std::string fresh = path + ".new";
+  const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
+  if (fd < 0) return errno_status(errno, "cannot open " + fresh);
+  int error = write_whole(fd, content);
+  if (error == 0 && ::fdatasync(fd) != 0) error = errno;
+  ::close(fd);
+  if (error == 0 && std::rename(fresh.c_str(), path.c_str()) != 0) error = errno;
+  if (error != 0) {
+    ::unlink(fresh.c_str());
+    return errno_status(error, "cannot replace " + path);
+  }
+  const std::string directory = std::filesystem::path(path).parent_path().string();
+  return sync_directory(directory.empty() ? "." : directory);
 }
 
 Result<std::unique_ptr<FileLock>> UvDisk::lock(const std::string& path) {

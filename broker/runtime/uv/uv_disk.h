@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "broker/runtime/disk.h"
@@ -23,6 +24,7 @@ class UvDisk final : public Disk {
   Status remove(const std::string& path) override;
   Status remove_tree(const std::string& path) override;
   Status sync_directory(const std::string& path) override;
+  Status replace(const std::string& path, std::string_view content) override;
   Result<std::unique_ptr<FileLock>> lock(const std::string& path) override;
   Result<std::uint64_t> free_bytes(const std::string& path) override;
 

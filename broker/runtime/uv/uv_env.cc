@@ -11,6 +11,7 @@ constexpr std::uint64_t kFinishMs = 2 * kLingerMs;
 
 void UvEnv::finish() {
   uv_loop_t* const loop = loop_.handle();
+  net_.give_up_connecting();
   uv_timer_t deadline{};
   uv_timer_init(loop, &deadline);
   uv_update_time(loop);

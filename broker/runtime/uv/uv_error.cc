@@ -34,6 +34,7 @@ Code code_of(int error) {
     case UV_ETIMEDOUT:
       return Code::kTimeout;
     case UV_ECONNREFUSED:
+      return Code::kRefused;
     case UV_EHOSTUNREACH:
     case UV_ENETUNREACH:
     case UV_EMFILE:

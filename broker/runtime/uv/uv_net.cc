@@ -1,7 +1,9 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "broker/runtime/check.h"
@@ -43,9 +45,11 @@ bool SocketAddress::loopback() const {
 UvNet::UvNet(UvLoop& loop) : loop_(loop) {
   uv_timer_init(loop.handle(), &linger_timer_);
   linger_timer_.data = this;
+  uv_timer_init(loop.handle(), &connect_timer_);
+  connect_timer_.data = this;
 }
 
-UvNet::~UvNet() { RT_CHECK(!timer_open_, "destroyed before its handles were closed"); }
+UvNet::~UvNet() { RT_CHECK(open_timers_ == 0, "destroyed before its handles were closed"); }
 
 Result<std::unique_ptr<Listener>> UvNet::listen(
     const std::string& address, std::uint16_t port,
@@ -67,40 +71,81 @@ Result<std::unique_ptr<Stream>> UvNet::adopt(std::unique_ptr<AcceptedSocket> soc
 }
 
 void UvNet::connect(const std::string& address, std::uint16_t port,
-                    std::function<void(Result<std::unique_ptr<Stream>>)> done) {
-  struct Attempt {
-    uv_connect_t request;
-    TcpSocket* socket;
-    std::string name;
-    std::function<void(Result<std::unique_ptr<Stream>>)> done;
-  };
+                    std::function<void(Result<std::unique_ptr<Stream>>)> done,
+                    std::uint64_t timeout_ms) {
   sockaddr_storage target{};
   if (Status parsed = parse_address(address, port, target); !parsed.ok()) {
     loop_.defer([parsed, done = std::move(done)] { done(parsed); });
     return;
   }
   const auto* const target_address = reinterpret_cast<const sockaddr*>(&target);
-  TcpSocket* socket = TcpSocket::create(*this);
-  auto* attempt = new Attempt{{}, socket, SocketAddress::from(target_address).name(), done};
-  attempt->request.data = attempt;
-  const auto connected = [](uv_connect_t* request, int error) noexcept {
-    const std::unique_ptr<Attempt> own(static_cast<Attempt*>(request->data));
-    if (error == UV_ECANCELED) return;  // the loop is ending, and so is whoever asked
-    if (error != 0) {
-      own->socket->close_handle();
-      own->done(uv_status(error, "cannot connect to " + own->name));
-      return;
-    }
+  auto attempt = std::make_unique<ConnectAttempt>();
+  attempt->request.data = attempt.get();
+  attempt->socket = TcpSocket::create(*this);
+  attempt->name = SocketAddress::from(target_address).name();
+  attempt->done = std::move(done);
+  const int error =
+      uv_tcp_connect(&attempt->request, attempt->socket->handle(), target_address, on_connected);
+  if (error != 0) {
+    attempt->socket->close_handle();
+    loop_.defer([failed = uv_status(error, "cannot connect to " + attempt->name),
+                 asked = std::move(attempt->done)] { asked(failed); });
+    return;
+  }
+  ConnectAttempt& under_way = *attempt.release();
+  if (timeout_ms != 0) under_way.until_ms = loop_.now_ms() + timeout_ms;
+  connecting_.push_back(under_way);
+  watch_attempts();
+}
+
+void UvNet::on_connected(uv_connect_t* request, int error) noexcept {
+  const std::unique_ptr<ConnectAttempt> own(static_cast<ConnectAttempt*>(request->data));
+  UvNet& net = own->socket->net();
+  if (own->is_linked()) {
+    net.connecting_.erase(net.connecting_.iterator_to(*own));
+    net.watch_attempts();
+  }
+  if (own->late) {
+    own->done(uv_status(UV_ETIMEDOUT, "cannot connect to " + own->name));
+  } else if (error == UV_ECANCELED) {
+    return;  // the loop is ending, and so is whoever asked
+  } else if (error != 0) {
+    own->socket->close_handle();
+    own->done(uv_status(error, "cannot connect to " + own->name));
+  } else {
     own->socket->opened();
     own->done(make_stream(own->socket));
-  };
-  const int error = uv_tcp_connect(&attempt->request, socket->handle(), target_address, connected);
-  if (error != 0) {
-    const Status failed = uv_status(error, "cannot connect to " + attempt->name);
-    delete attempt;
-    socket->close_handle();
-    loop_.defer([failed, done = std::move(done)] { done(failed); });
   }
+}
+
+void UvNet::watch_attempts() {
+  std::uint64_t first = kNoLimit;
+  for (const ConnectAttempt& attempt : connecting_) first = std::min(first, attempt.until_ms);
+  if (first == kNoLimit) {
+    uv_timer_stop(&connect_timer_);
+    return;
+  }
+  const std::uint64_t now = loop_.now_ms();
+  uv_timer_start(
+      &connect_timer_,
+      [](uv_timer_t* timer) noexcept { static_cast<UvNet*>(timer->data)->end_late_attempts(); },
+      first > now ? first - now : 0, 0);
+}
+
+// The end of each is told from the loop, when its socket has been closed.
+void UvNet::end_late_attempts() noexcept {
+  const std::uint64_t now = loop_.now_ms();
+  connecting_.remove_and_dispose_if(
+      [now](const ConnectAttempt& attempt) { return attempt.until_ms <= now; },
+      [](ConnectAttempt* attempt) {
+        attempt->late = true;
+        attempt->socket->close_handle();
+      });
+  watch_attempts();
+}
+
+void UvNet::give_up_connecting() {
+  for (ConnectAttempt& attempt : connecting_) attempt.socket->close_handle();
 }
 
 void UvNet::add_lingering(TcpSocket& socket) {
@@ -138,9 +183,11 @@ void UvNet::close_handles() {
         if (handle->type == UV_TCP) static_cast<TcpSocket*>(handle->data)->close_handle();
       },
       nullptr);
-  uv_close(reinterpret_cast<uv_handle_t*>(&linger_timer_), [](uv_handle_t* handle) noexcept {
-    static_cast<UvNet*>(handle->data)->timer_open_ = false;
-  });
+  for (uv_timer_t* timer : {&linger_timer_, &connect_timer_}) {
+    uv_close(reinterpret_cast<uv_handle_t*>(timer), [](uv_handle_t* handle) noexcept {
+      --static_cast<UvNet*>(handle->data)->open_timers_;
+    });
+  }
 }
 
 }  // namespace ringtail::runtime

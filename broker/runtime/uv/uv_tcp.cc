@@ -1,13 +1,20 @@
 #include "broker/runtime/uv/uv_tcp.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <climits>
 #include <utility>
 
 #include "broker/runtime/check.h"
 #include "broker/runtime/limits.h"
+#include "broker/runtime/log.h"
 #include "broker/runtime/uv/uv_error.h"
+#include "broker/runtime/uv/uv_listener.h"
 
 namespace ringtail::runtime {
 
@@ -229,6 +236,34 @@ void TcpSocket::linger() {
   net_.add_lingering(*this);
 }
 
+void TcpSocket::set_user_timeout(std::uint64_t timeout_ms) {
+  uv_os_fd_t fd = -1;
+  if (ended_ || uv_fileno(reinterpret_cast<uv_handle_t*>(&handle_), &fd) != 0) return;
+  const auto limit = static_cast<unsigned>(std::min<std::uint64_t>(timeout_ms, INT_MAX));
+  if (::setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof(limit)) == 0) return;
+  log(LogLevel::kWarning, "net", "{}: cannot set a limit for unanswered data: {}", peer_.name(),
+      uv_strerror(-errno));
+}
+
+// libuv gives no descriptor back, so a second one is made and the handle closes the first.
+int TcpSocket::detach() {
+  RT_CHECK(!pending_write(), "a stream detached with a write pending");
+  if (ended_) return -1;
+  uv_os_fd_t fd = -1;
+  uv_fileno(reinterpret_cast<uv_handle_t*>(&handle_), &fd);
+  const int taken = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  if (taken < 0) {
+    const Status failed = errno_status(errno, "cannot detach the connection of " + peer_.name());
+    if (reading_) uv_read_stop(stream());
+    reading_ = false;
+    end_from_loop(failed);
+    return -1;
+  }
+  events_ = nullptr;
+  close_handle();
+  return taken;
+}
+
 void TcpSocket::abandon() {
   events_ = nullptr;
   close();
@@ -258,6 +293,13 @@ class UvStream final : public Stream {
   bool write(OutChain& chain) override { return socket_->write(chain); }
   bool pending_write() const override { return socket_->pending_write(); }
   void close() override { socket_->close(); }
+  void set_peer_timeouts(std::uint64_t timeout_ms) override {
+    socket_->set_user_timeout(timeout_ms);
+  }
+  std::unique_ptr<AcceptedSocket> detach() override {
+    const int fd = socket_->detach();
+    return fd < 0 ? nullptr : std::make_unique<UvAcceptedSocket>(fd);
+  }
   std::string peer_name() const override { return socket_->peer().name(); }
   std::string local_name() const override { return socket_->local().name(); }
   bool peer_is_loopback() const override { return socket_->peer().loopback(); }

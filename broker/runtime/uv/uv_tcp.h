@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "broker/runtime/bytes.h"
 #include "broker/runtime/net.h"
@@ -50,6 +51,7 @@ class TcpSocket : public boost::intrusive::list_base_hook<> {
   // With one hold, the handle's.
   static TcpSocket* create(UvNet& net);
   uv_tcp_t* handle() { return &handle_; }
+  UvNet& net() { return net_; }
 
   void hold() { ++holds_; }
   // May destroy it.
@@ -65,6 +67,10 @@ class TcpSocket : public boost::intrusive::list_base_hook<> {
   bool write(OutChain& chain);
   bool pending_write() const { return write_request_ != nullptr; }
   void close();
+  // See Stream::set_peer_timeouts().
+  void set_user_timeout(std::uint64_t timeout_ms);
+  // See Stream::detach(). A descriptor of the connection that the caller has to close; -1: none.
+  int detach();
   // The stream object is going away: no event from here on.
   void abandon();
   // Closes the handle now, whatever it is doing.
@@ -109,6 +115,18 @@ class TcpSocket : public boost::intrusive::list_base_hook<> {
   bool ended_ = false;  // no more events but on_closed, and that one is sent or on its way
 };
 
+inline constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
+
+// An attempt to connect, which owns itself until libuv reports its end.
+struct ConnectAttempt : boost::intrusive::list_base_hook<> {
+  uv_connect_t request{};
+  TcpSocket* socket = nullptr;
+  std::string name{};
+  std::function<void(Result<std::unique_ptr<Stream>>)> done{};
+  std::uint64_t until_ms = kNoLimit;  // of the loop's clock
+  bool late = false;                  // its time was up, and its socket is being closed
+};
+
 // Owned by a UvEnv. close_handles() and a run of the loop come before its end.
 class UvNet final : public Net {
  public:
@@ -120,22 +138,32 @@ class UvNet final : public Net {
       std::function<void(std::unique_ptr<AcceptedSocket>)> accepted,
       int backlog = kListenBacklog) override;
   Result<std::unique_ptr<Stream>> adopt(std::unique_ptr<AcceptedSocket> socket) override;
+  void resolve(const std::string& host,
+               std::function<void(Result<std::vector<std::string>>)> done) override;
   void connect(const std::string& address, std::uint16_t port,
-               std::function<void(Result<std::unique_ptr<Stream>>)> done) override;
+               std::function<void(Result<std::unique_ptr<Stream>>)> done,
+               std::uint64_t timeout_ms = kConnectTimeoutMs) override;
 
   UvLoop& loop() { return loop_; }
   // The socket has shut its half down and waits for the peer to do the same.
   void add_lingering(TcpSocket& socket);
   void remove_lingering(TcpSocket& socket);
+  // Attempts to connect end, and nobody is told.
+  void give_up_connecting();
   // Closes every socket of the loop that is still open, and its own handle.
   void close_handles();
 
  private:
   void end_lingering() noexcept;
+  static void on_connected(uv_connect_t* request, int error) noexcept;
+  void end_late_attempts() noexcept;
+  void watch_attempts();
 
   UvLoop& loop_;
   uv_timer_t linger_timer_{};
-  bool timer_open_ = true;
+  uv_timer_t connect_timer_{};
+  int open_timers_ = 2;
+  boost::intrusive::list<ConnectAttempt> connecting_;
   boost::intrusive::list<TcpSocket> lingering_;  // by the time they began
 };
 

@@ -26,6 +26,7 @@ namespace ringtail::broker {
 struct FixedClock : runtime::Clock {
   std::uint64_t monotonic_ms() const override { return 0; }
   std::uint64_t monotonic_ns() const override { return 0; }
+  std::uint64_t boot_ms() const override { return 0; }
   std::uint64_t wall_ms() const override { return seconds * 1000 + 999; }
   std::uint64_t seconds = 0x6b0cdd27;
 };

@@ -16,9 +16,7 @@ using ringtail::broker::Unacked;
 namespace {
 
 struct UnackedFixture {
-  UnackedFixture()
-      : link(std::make_shared<const ringtail::cluster::metadata::QueueRecord>(),
-             ringtail::runtime::NodeId{0}) {}
+  UnackedFixture() : link(std::make_shared<const ringtail::cluster::metadata::QueueRecord>()) {}
 
   void add(std::uint64_t tag) { unacked.add({tag, &link, tag * 10, 1}); }
 

@@ -42,6 +42,7 @@ struct FakeEnv final : runtime::Env, runtime::Clock, runtime::Timers, runtime::R
     }
     bool pending_write() const override { return blocked; }
     void close() override { closed = true; }
+    std::unique_ptr<runtime::AcceptedSocket> detach() override { return nullptr; }
     std::string peer_name() const override { return "fake"; }
     std::string local_name() const override { return "fake"; }
     bool peer_is_loopback() const override { return true; }
@@ -67,6 +68,7 @@ struct FakeEnv final : runtime::Env, runtime::Clock, runtime::Timers, runtime::R
   }
   std::uint64_t monotonic_ms() const override { return now_ns / 1000000; }
   std::uint64_t monotonic_ns() const override { return now_ns; }
+  std::uint64_t boot_ms() const override { return 0; }
   std::uint64_t wall_ms() const override { return 0; }
   std::unique_ptr<runtime::Timer> make(std::function<void()> fired) override {
     fire = std::move(fired);
@@ -85,9 +87,13 @@ struct FakeEnv final : runtime::Env, runtime::Clock, runtime::Timers, runtime::R
       std::unique_ptr<runtime::AcceptedSocket>) override {
     return runtime::Status(runtime::Code::kInvalid, "no");
   }
-  void connect(
-      const std::string&, std::uint16_t,
-      std::function<void(runtime::Result<std::unique_ptr<runtime::Stream>>)> done) override {
+  void resolve(const std::string& host,
+               std::function<void(runtime::Result<std::vector<std::string>>)> done) override {
+    done(std::vector<std::string>{host});
+  }
+  void connect(const std::string&, std::uint16_t,
+               std::function<void(runtime::Result<std::unique_ptr<runtime::Stream>>)> done,
+               std::uint64_t) override {
     connecting = std::move(done);
   }
 

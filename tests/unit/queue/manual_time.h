@@ -76,6 +76,7 @@ class ManualTime final : public runtime::Env, runtime::Clock, runtime::Timers {
     return now_ms_;
   }
   std::uint64_t monotonic_ns() const override { return monotonic_ms() * 1'000'000; }
+  std::uint64_t boot_ms() const override { return monotonic_ms(); }
   std::uint64_t wall_ms() const override { return monotonic_ms(); }
   std::unique_ptr<runtime::Timer> make(std::function<void()> fired) override {
     return std::make_unique<ManualTimer>(*this, std::move(fired));

@@ -432,3 +432,38 @@ TEST_CASE("names: a tree goes with all in it, for good when the directory above 
   }
   CHECK(seen == std::set<std::string>{"(none)(none)", "(none)", ""});
 }
+
+TEST_CASE("a file replaced survives a crash; one whose replacement failed is old or new") {
+  std::set<std::string> failed;
+  std::set<std::string> crashed;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    DiskTest test(seed);
+    Disk& disk = test.env.disk();
+    test.open("/d/f", OpenMode::kCreateNew);  // not durable, and replaced
+    REQUIRE(disk.replace("/d/f", "older and longer").ok());
+    REQUIRE(disk.replace("/d/f", "old").ok());
+    test.host.drive().fail_call(SimDiskCall::kName, 1, Code::kIo);
+    CHECK(disk.replace("/d/f", "new").code() == Code::kIo);
+    failed.insert(test.content("/d/f"));
+    if (seed % 2 == 0) {
+      REQUIRE(disk.replace("/d/f", "newer").ok());
+    }
+    test.host.drive().crash();
+    if (seed % 2 == 0) {
+      CHECK(test.content("/d/f") == "newer");
+    } else {
+      crashed.insert(test.content("/d/f"));
+    }
+    CHECK(disk.replace("/d/f", "late").code() == Code::kClosed);  // of a process that has ended
+  }
+  CHECK(failed == std::set<std::string>{"new", "old"});
+  CHECK(crashed == std::set<std::string>{"new", "old"});
+
+  DiskTest test(1);
+  CHECK(test.env.disk().replace("/none/f", "x").code() == Code::kNotFound);
+  CHECK(test.env.disk().replace("/d/sub", "x").code() == Code::kIo);
+  test.host.drive().options().capacity_bytes = 3;
+  CHECK(test.env.disk().replace("/d/f", "four").code() == Code::kNoSpace);
+  CHECK(test.env.disk().replace("/d/f", "six").ok());
+}

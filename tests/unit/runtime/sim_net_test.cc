@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,6 +38,7 @@ class Peer final : public StreamEvents {
   Status why;
   bool echo = false;
   bool close_on_read = false;
+  std::function<void()> on_data;
 
  private:
   void on_read(std::span<std::uint8_t> data) noexcept override {
@@ -47,6 +50,7 @@ class Peer final : public StreamEvents {
     sizes.push_back(data.size());
     if (echo && !stream->pending_write()) send(as_text(data));
     if (close_on_read) stream->close();
+    if (on_data) on_data();
   }
   void on_written() noexcept override {
     CHECK(closed == 0);
@@ -333,6 +337,77 @@ TEST_CASE("closing inside of on_read ends the reading there; the other side sees
   CHECK(client.why().text() == "closed by the peer");
 }
 
+TEST_CASE("a detached connection goes on elsewhere: every byte once, in order") {
+  std::set<std::size_t> read_before;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    SimWorld world(seed);
+    Server server(world);
+    SimEnv target(server.host);
+    SimClient client(server.host);
+    client.connect("127.0.0.1", 5672);
+    const std::string there = pattern(300000, seed);
+    client.send(there);
+    Peer& peer = server.peer();
+    peer.send("before");
+    std::unique_ptr<AcceptedSocket> taken;
+    std::string first;
+    if (seed % 2 == 0) {
+      // From within on_read, and the stream dies there.
+      peer.on_data = [&] {
+        taken = peer.stream->detach();
+        CHECK(peer.stream->detach() == nullptr);
+        first = peer.read;
+        peer.stream.reset();
+      };
+    } else {
+      REQUIRE(world.run_until([&] { return !peer.read.empty(); }));
+      peer.stream->pause_reading();
+      taken = peer.stream->detach();
+      first = peer.read;
+    }
+    REQUIRE(world.run_until([&] { return taken != nullptr; }));
+    read_before.insert(first.size());
+    world.run_for(5 * kMillisecondNs);  // more arrives while nobody has it
+    CHECK(peer.read == first);
+    Result<std::unique_ptr<Stream>> adopted = target.net().adopt(std::move(taken));
+    REQUIRE(adopted.ok());
+    CHECK(adopted.value()->peer_name() == client.local_name());
+    Peer next(std::move(adopted).value());
+    if (seed % 4 == 1) peer.stream.reset();
+    next.send("after");
+    REQUIRE(world.run_until([&] {
+      return first.size() + next.read.size() == there.size() && client.total_received() == 11;
+    }));
+    CHECK(first + next.read == there);
+    CHECK(as_text(client.received()) == "beforeafter");
+    client.close();
+    REQUIRE(world.run_until([&] { return next.closed == 1; }));
+    CHECK(peer.closed == 0);
+  }
+  CHECK(read_before.size() > 5);
+}
+
+TEST_CASE("a detached connection that nobody adopts is closed; one that has ended gives none") {
+  SimWorld world(3);
+  Server server(world);
+  SimClient client(server.host);
+  client.connect("127.0.0.1", 5672);
+  Peer& peer = server.peer();
+  peer.stream->pause_reading();
+  peer.stream->detach().reset();
+  REQUIRE(world.run_until([&] { return client.closed(); }));
+  CHECK(client.why().code() == Code::kClosed);
+  SimClient second(server.host);
+  second.connect("127.0.0.1", 5672);
+  REQUIRE(world.run_until([&] { return server.peers.size() == 2; }));
+  Peer& closing = *server.peers.back();
+  closing.stream->close();
+  CHECK(closing.stream->detach() == nullptr);
+  REQUIRE(world.run_until([&] { return closing.closed == 1; }));
+  CHECK(closing.why.ok());
+}
+
 TEST_CASE("refused: nobody listens, nobody is there, or chance says so") {
   SimWorld world(10);
   Server server(world);
@@ -344,16 +419,20 @@ TEST_CASE("refused: nobody listens, nobody is there, or chance says so") {
     return client.closed() ? client.why().text() : std::string("connected");
   };
   CHECK(attempt(server.host, "127.0.0.1", 5672) == "connected");
-  CHECK(attempt(server.host, "127.0.0.1", 5673) == "127.0.0.1:5673: connection refused");
-  CHECK(attempt(server.host, "::1", 5672) == "[::1]:5672: connection refused");
+  CHECK(attempt(server.host, "127.0.0.1", 5673) ==
+        "cannot connect to 127.0.0.1:5673: connection refused");
+  CHECK(attempt(server.host, "::1", 5672) == "cannot connect to [::1]:5672: connection refused");
   // Loopback is each host's own.
-  CHECK(attempt(far, "127.0.0.1", 5672) == "127.0.0.1:5672: connection refused");
-  CHECK(attempt(server.host, "10.0.0.9", 5672) == "10.0.0.9:5672: connection refused");
+  CHECK(attempt(far, "127.0.0.1", 5672) == "cannot connect to 127.0.0.1:5672: connection refused");
+  CHECK(attempt(server.host, "10.0.0.9", 5672) ==
+        "cannot connect to 10.0.0.9:5672: connection refused");
   world.network().options().refuse = 1;
-  CHECK(attempt(server.host, "127.0.0.1", 5672) == "127.0.0.1:5672: connection refused");
+  CHECK(attempt(server.host, "127.0.0.1", 5672) ==
+        "cannot connect to 127.0.0.1:5672: connection refused");
   world.network().options().refuse = 0;
   server.listener.reset();
-  CHECK(attempt(server.host, "127.0.0.1", 5672) == "127.0.0.1:5672: connection refused");
+  CHECK(attempt(server.host, "127.0.0.1", 5672) ==
+        "cannot connect to 127.0.0.1:5672: connection refused");
 }
 
 TEST_CASE("a socket that nobody adopts is closed") {

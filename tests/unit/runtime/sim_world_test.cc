@@ -99,6 +99,11 @@ TEST_CASE("clocks") {
   CHECK(env.clock().monotonic_ms() == 1);
   CHECK(env.clock().monotonic_ns() == 1500000);
   CHECK(env.clock().wall_ms() == skewed_env.clock().wall_ms() + 500);
+  CHECK(env.clock().boot_ms() == 1);
+  host.jump_boot_ms(3000);
+  CHECK(env.clock().boot_ms() == 3001);
+  CHECK(env.clock().monotonic_ms() == 1);
+  CHECK(skewed_env.clock().boot_ms() == 1);
 }
 
 TEST_CASE("timers fire once or again and again, at the exact time, never when stopped") {

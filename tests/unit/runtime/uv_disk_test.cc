@@ -333,3 +333,37 @@ TEST_CASE("disk: a tree is removed with all in it") {
   CHECK(disk.list(scratch.path).value().empty());
   CHECK(disk.remove_tree(scratch.file("x")).ok());
 }
+
+TEST_CASE("disk: a file replaced is the new one, whole, with nothing beside it") {
+  UvFixture uv;
+  const Scratch scratch;
+  Disk& disk = uv.env().disk();
+  const std::string path = scratch.file("state");
+  CHECK(disk.replace(path, "first, and longer").ok());
+  const auto before = open(uv, path, OpenMode::kRead);
+  CHECK(disk.replace(path, "second").ok());
+  CHECK(disk.list(scratch.path).value() == std::vector<std::string>{"state"});
+  const auto after = open(uv, path, OpenMode::kRead);
+  Asked read;
+  after->read_at(read.read(100));
+  wait(uv, read);
+  CHECK(read.got() == "second");
+  // Who has the old one open reads the old one: nothing is written over.
+  Asked old;
+  before->read_at(old.read(100));
+  wait(uv, old);
+  CHECK(old.got() == "first, and longer");
+  CHECK(disk.replace(path, "").ok());
+  CHECK(open(uv, path, OpenMode::kRead)->size() == 0);
+  // What an earlier attempt left is no obstacle.
+  open(uv, path + ".new", OpenMode::kCreateNew);
+  CHECK(disk.replace(path, "third").ok());
+  CHECK(disk.list(scratch.path).value() == std::vector<std::string>{"state"});
+
+  const std::string missing = scratch.file("none/state");
+  CHECK(disk.replace(missing, "x").code() == Code::kNotFound);
+  CHECK(disk.replace(missing, "x").text().find(missing) != std::string::npos);
+  REQUIRE(disk.make_directory(scratch.file("directory")).ok());
+  CHECK_FALSE(disk.replace(scratch.file("directory"), "x").ok());
+  CHECK(disk.list(scratch.path).value() == std::vector<std::string>{"directory", "state"});
+}

@@ -63,6 +63,7 @@ TEST_CASE("clock: goes forward") {
   UvFixture uv;
   Clock& clock = uv.env().clock();
   const std::uint64_t start_ms = clock.monotonic_ms();
+  const std::uint64_t start_boot_ms = clock.boot_ms();
   const std::uint64_t start_ns = clock.monotonic_ns();
   bool fired = false;
   const auto timer = uv.env().timers().make([&] { fired = true; });
@@ -70,6 +71,9 @@ TEST_CASE("clock: goes forward") {
   uv.run_until([&] { return fired; });
   CHECK(clock.monotonic_ms() - start_ms >= 20);
   CHECK(clock.monotonic_ns() > start_ns);
+  CHECK(clock.boot_ms() - start_boot_ms >= 20);
+  // Both begin with the machine, and only one counts what it slept.
+  CHECK(clock.boot_ms() >= clock.monotonic_ms());
   CHECK(clock.wall_ms() > 1700000000000);
 }
 

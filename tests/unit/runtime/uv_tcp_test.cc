@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -20,6 +21,7 @@
 
 #include "broker/runtime/log.h"
 #include "broker/runtime/memory_gauge.h"
+#include "broker/runtime/uv/uv_listener.h"
 #include "tests/unit/runtime/uv_fixture.h"
 
 using namespace ringtail::runtime;
@@ -507,8 +509,73 @@ TEST_CASE("tcp: connecting where nobody listens, and to no address") {
   CHECK(results.empty());
   uv.run_until([&] { return results.size() == 2; });
   CHECK(results[0].code() == Code::kInvalid);
-  CHECK(results[1].code() == Code::kUnavailable);
+  CHECK(results[1].code() == Code::kRefused);
   CHECK(results[1].text().find("127.0.0.1:" + std::to_string(port)) != std::string::npos);
+}
+
+// The kernel answers no attempt to connect here: the listener's queue is full.
+class SilentPort {
+ public:
+  SilentPort() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    REQUIRE(bind(fd_, reinterpret_cast<sockaddr*>(&address), size) == 0);
+    REQUIRE(listen(fd_, 0) == 0);
+    REQUIRE(getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+    port_ = ntohs(address.sin_port);
+    first_ = std::make_unique<RawClient>(port_);  // fills the queue
+  }
+  ~SilentPort() { close(fd_); }
+  std::uint16_t port() const { return port_; }
+
+ private:
+  int fd_;
+  std::uint16_t port_ = 0;
+  std::unique_ptr<RawClient> first_;
+};
+
+TEST_CASE("tcp: connecting to who does not answer ends in time, each attempt in its own") {
+  UvFixture uv;
+  const SilentPort silent;
+  auto server = std::make_unique<Server>(uv);
+  std::vector<std::string> results;
+  const auto done = [&](const std::string& name) {
+    return [&results, name](Result<std::unique_ptr<Stream>> result) {
+      results.push_back(name + (result.status().code() == Code::kTimeout ? " late" : " other"));
+      if (!result.ok()) CHECK(result.status().text().find("127.0.0.1:") != std::string::npos);
+    };
+  };
+  const std::uint64_t start = uv.env().clock().monotonic_ns();
+  uv.net().connect("127.0.0.1", silent.port(), done("second"), 200);
+  uv.net().connect("127.0.0.1", silent.port(), done("first"), 20);
+  uv.net().connect("127.0.0.1", server->port(), done("answered"), 10000);
+  uv.net().connect("127.0.0.1", silent.port(), done("never"));  // the loop ends before
+  uv.run_until([&] { return results.size() == 3; });
+  CHECK(uv.env().clock().monotonic_ns() - start >= 190'000'000);
+  std::sort(results.begin(), results.end());
+  CHECK(results == std::vector<std::string>{"answered other", "first late", "second late"});
+  server.reset();
+  uv.finish();  // and gives that one up
+  CHECK(results.size() == 3);
+}
+
+TEST_CASE("tcp: a limit for unanswered data reaches the kernel") {
+  UvFixture uv;
+  Server server(uv);
+  RawClient client(server.port());
+  uv.run_until([&] { return server.accepted.size() == 1; });
+  Stream& stream = *server.accepted.front()->stream;
+  stream.set_peer_timeouts(3000);
+  stream.pause_reading();
+  const std::unique_ptr<AcceptedSocket> taken = stream.detach();
+  unsigned limit = 0;
+  socklen_t size = sizeof(limit);
+  REQUIRE(getsockopt(static_cast<UvAcceptedSocket&>(*taken).fd(), IPPROTO_TCP, TCP_USER_TIMEOUT,
+                     &limit, &size) == 0);
+  CHECK(limit == 3000);
+  stream.set_peer_timeouts(1);  // nothing to set it on
 }
 
 TEST_CASE("tcp: a socket that nobody adopts is closed") {
@@ -549,6 +616,82 @@ TEST_CASE("tcp: a listener without descriptors rests, and accepts when there are
   setrlimit(RLIMIT_NOFILE, &before);
   set_log_level(LogLevel::kInfo);
   uv.run_until([&] { return server.accepted.size() == 1; });
+}
+
+TEST_CASE("tcp: a detached connection goes on at another loop: every byte once, in order") {
+  for (const bool inside : {true, false}) {
+    CAPTURE(inside);
+    UvFixture uv;
+    UvFixture other;
+    Server server(uv);
+    const auto client = connect_to(uv, "127.0.0.1", server.port());
+    uv.run_until([&] { return server.accepted.size() == 1; });
+    Owner& first = *server.accepted.front();
+    std::string read;
+    std::unique_ptr<AcceptedSocket> taken;
+    first.read = [&](std::span<std::uint8_t> data) {
+      read.append(as_text(data));
+      if (!inside) return first.stream->pause_reading();
+      taken = first.stream->detach();
+      CHECK(first.stream->detach() == nullptr);
+      first.stream.reset();
+    };
+    first.send("before");
+    const std::string there = sequence().substr(0, 90000);
+    client->send(there.substr(0, 1000));
+    uv.run_until([&] { return !read.empty(); });
+    if (!inside) taken = first.stream->detach();
+    REQUIRE(taken != nullptr);
+    const std::size_t reads = first.reads;
+    client->send(there.substr(1000, 50000));  // while nobody has it
+    std::string back;
+    client->read = [&](std::span<std::uint8_t> data) { back.append(as_text(data)); };
+    uv.run_until([&] { return back.size() == 6 || client->received == 6; });
+
+    auto adopted = other.net().adopt(std::move(taken));
+    REQUIRE(adopted.ok());
+    CHECK(adopted.value()->peer_name() == client->stream->local_name());
+    Owner next(std::move(adopted).value());
+    next.read = [&](std::span<std::uint8_t> data) { read.append(as_text(data)); };
+    first.stream.reset();
+    next.send("after");
+    uv.run_until([&] { return client->received == 11; });
+    client->send(there.substr(51000));
+    other.run_until([&] { return read.size() == there.size(); });
+    CHECK(read == there);
+    CHECK(first.reads == reads);
+    client->stream->close();
+    other.run_until([&] { return next.closes == 1; });
+    CHECK(first.closes == 0);
+    next.stream.reset();
+    uv.run_until([&] { return client->closes == 1; });
+  }
+}
+
+TEST_CASE("tcp: a detached connection on its own loop; and none of one that has ended") {
+  UvFixture uv;
+  Server server(uv);
+  RawClient client(server.port());
+  uv.run_until([&] { return server.accepted.size() == 1; });
+  Owner& first = *server.accepted.front();
+  first.stream->pause_reading();
+  auto adopted = uv.net().adopt(first.stream->detach());
+  REQUIRE(adopted.ok());
+  Owner next(std::move(adopted).value());
+  client.send_some(100);
+  uv.run_until([&] { return next.received == 100; });
+  next.stream->pause_reading();
+  next.stream->detach().reset();  // nobody adopts it: closed
+  std::string nothing;
+  CHECK(client.receive(nothing) == 0);
+
+  RawClient second(server.port());
+  uv.run_until([&] { return server.accepted.size() == 2; });
+  Owner& closing = *server.accepted.back();
+  closing.stream->close();
+  CHECK(closing.stream->detach() == nullptr);
+  second.close();
+  uv.run_until([&] { return closing.closes == 1; });
 }
 
 TEST_CASE("tcp: an idle stream is small") { CHECK(sizeof(TcpSocket) + 16 < 1024); }
