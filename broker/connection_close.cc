@@ -112,8 +112,7 @@ void Connection::disown_queue(runtime::Qid qid) {
 void Connection::delete_exclusive_queues() {
   for (const auto& record : exclusive_queues_) {
     ++deletes_awaited_;
-    shard_.post(address_, record->address(),
-                std::make_unique<queue::Delete>(record->qid));
+    shard_.post(address_, record->address(), std::make_unique<queue::Delete>(record->qid));
   }
   exclusive_queues_.clear();
 }
