@@ -5,12 +5,24 @@
 #include <limits>
 #include <utility>
 
+#include "broker/runtime/bytes.h"
 #include "broker/runtime/check.h"
-#include "cluster/raft/numbers.h"
+#include "broker/runtime/checksum.h"
+#include "cluster/wire_numbers.h"
 
 namespace ringtail::cluster::raft {
 
 namespace {
+
+// The caller has seen that there is so much.
+template <typename Number>
+Number get(std::string_view bytes, std::size_t at) {
+  return get_number<Number>(runtime::as_bytes(bytes).data() + at);
+}
+
+std::uint32_t checksum(std::uint32_t so_far, std::string_view bytes) {
+  return runtime::checksum(so_far, runtime::as_bytes(bytes));
+}
 
 using runtime::Code;
 using runtime::Result;
@@ -38,16 +50,16 @@ Status other_version(const std::string& name, std::uint32_t version) {
 
 std::string start_of(std::string_view magic) {
   std::string out(magic);
-  put(out, kFilesVersion);
+  append_number(out, kFilesVersion);
   return out;
 }
 
 std::uint32_t record_checksum(const LogHeader& header, std::uint64_t number,
                               std::string_view operations) {
   std::string facts;
-  put(facts, header.salt);
-  put(facts, static_cast<std::uint32_t>(operations.size()));
-  put(facts, number);
+  append_number(facts, header.salt);
+  append_number(facts, static_cast<std::uint32_t>(operations.size()));
+  append_number(facts, number);
   return checksum(checksum(0, facts), operations);
 }
 
@@ -93,10 +105,10 @@ bool later_record(std::string_view content, std::uint64_t offset, std::uint64_t 
 
 std::string encode_header(const LogHeader& header) {
   std::string out = start_of(kLogMagic);
-  put(out, header.number);
-  put(out, header.previous_end);
-  put(out, header.salt);
-  put(out, checksum(0, out));
+  append_number(out, header.number);
+  append_number(out, header.previous_end);
+  append_number(out, header.salt);
+  append_number(out, checksum(0, out));
   RT_CHECK(out.size() == kLogHeaderSize, "the header's size");
   return out;
 }
@@ -104,31 +116,31 @@ std::string encode_header(const LogHeader& header) {
 void append_record(std::string& out, const LogHeader& header, std::uint64_t number,
                    std::string_view operations) {
   RT_CHECK(operations.size() <= std::numeric_limits<std::int32_t>::max(), "a record of 2 GiB");
-  put(out, static_cast<std::uint32_t>(operations.size()));
-  put(out, record_checksum(header, number, operations));
-  put(out, number);
+  append_number(out, static_cast<std::uint32_t>(operations.size()));
+  append_number(out, record_checksum(header, number, operations));
+  append_number(out, number);
   out += operations;
 }
 
 void append_entry(std::string& operations, Index index, const EntryView& entry) {
   RT_CHECK(entry.payload.size() <= std::numeric_limits<std::int32_t>::max(), "an entry of 2 GiB");
-  put(operations, static_cast<std::uint8_t>(Operation::kEntry));
-  put(operations, index);
-  put(operations, entry.term);
-  put(operations, static_cast<std::uint8_t>(entry.kind));
-  put(operations, static_cast<std::uint32_t>(entry.payload.size()));
+  append_number(operations, static_cast<std::uint8_t>(Operation::kEntry));
+  append_number(operations, index);
+  append_number(operations, entry.term);
+  append_number(operations, static_cast<std::uint8_t>(entry.kind));
+  append_number(operations, static_cast<std::uint32_t>(entry.payload.size()));
   operations += entry.payload;
 }
 
 void append_truncate(std::string& operations, Index index) {
-  put(operations, static_cast<std::uint8_t>(Operation::kTruncate));
-  put(operations, index);
+  append_number(operations, static_cast<std::uint8_t>(Operation::kTruncate));
+  append_number(operations, index);
 }
 
 void append_restart(std::string& operations, Index index, Term term) {
-  put(operations, static_cast<std::uint8_t>(Operation::kRestart));
-  put(operations, index);
-  put(operations, term);
+  append_number(operations, static_cast<std::uint8_t>(Operation::kRestart));
+  append_number(operations, index);
+  append_number(operations, term);
 }
 
 namespace {
@@ -226,14 +238,14 @@ Result<LogScan> scan_log(std::string_view content, std::optional<std::uint64_t> 
 std::string encode_snapshot_header(SnapshotHeader header, std::string_view configuration) {
   header.configuration_size = static_cast<std::uint32_t>(configuration.size());
   std::string out = start_of(kSnapshotMagic);
-  put(out, header.index);
-  put(out, header.term);
-  put(out, header.configuration_index);
-  put(out, header.configuration_size);
-  put(out, header.payload_size);
-  put(out, header.salt);
-  put(out, static_cast<std::uint32_t>(header.installed));
-  put(out, checksum(checksum(0, out), configuration));
+  append_number(out, header.index);
+  append_number(out, header.term);
+  append_number(out, header.configuration_index);
+  append_number(out, header.configuration_size);
+  append_number(out, header.payload_size);
+  append_number(out, header.salt);
+  append_number(out, static_cast<std::uint32_t>(header.installed));
+  append_number(out, checksum(checksum(0, out), configuration));
   RT_CHECK(out.size() == kSnapshotHeaderSize, "the header's size");
   out += configuration;
   return out;
@@ -267,9 +279,9 @@ namespace {
 
 std::uint32_t chunk_checksum(std::uint64_t salt, std::uint64_t number, std::string_view chunk) {
   std::string facts;
-  put(facts, salt);
-  put(facts, number);
-  put(facts, static_cast<std::uint32_t>(chunk.size()));
+  append_number(facts, salt);
+  append_number(facts, number);
+  append_number(facts, static_cast<std::uint32_t>(chunk.size()));
   return checksum(checksum(0, facts), chunk);
 }
 
@@ -277,8 +289,8 @@ std::uint32_t chunk_checksum(std::uint64_t salt, std::uint64_t number, std::stri
 
 std::string encode_chunk_header(std::uint64_t salt, std::uint64_t number, std::string_view chunk) {
   std::string out;
-  put(out, static_cast<std::uint32_t>(chunk.size()));
-  put(out, chunk_checksum(salt, number, chunk));
+  append_number(out, static_cast<std::uint32_t>(chunk.size()));
+  append_number(out, chunk_checksum(salt, number, chunk));
   return out;
 }
 
@@ -292,9 +304,9 @@ Status check_chunk(std::string_view header, std::uint64_t salt, std::uint64_t nu
 
 std::string encode_ballot(const Ballot& ballot) {
   std::string out = start_of(kBallotMagic);
-  put(out, ballot.term);
-  put(out, ballot.vote.value);
-  put(out, checksum(0, out));
+  append_number(out, ballot.term);
+  append_number(out, ballot.vote.value);
+  append_number(out, checksum(0, out));
   RT_CHECK(out.size() == kBallotSize, "the size of term and vote");
   return out;
 }
