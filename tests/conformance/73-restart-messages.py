@@ -193,10 +193,11 @@ def priorities_and_limits_hold_after_a_restart():
 
 @case(only=HAVE)
 def dead_lettering_works_after_a_restart_and_outlives_one():
-    with Lasting() as kept:
+    with Lasting('--shards', '1') as kept:
         conn = kept.connect()
         conn.rpc(1, 'exchange.declare', exchange='dlx', type='fanout', durable=True)
         durable(conn, 1, 'dead')
+        durable(conn, 1, 'fence')
         conn.bind(1, 'dead', 'dlx')
         durable(conn, 1, 'work', x_dead_letter_exchange='dlx')
         publish(conn, 1, 'work', ['a', 'b'])
@@ -206,6 +207,7 @@ def dead_lettering_works_after_a_restart_and_outlives_one():
             equal(got.body.decode(), body, 'body')
             conn.method(1, 'basic.reject', delivery_tag=got.delivery_tag, requeue=False)
             conn.counts(1, 'dead', 1 if body == 'a' else 2)
+            publish(conn, 1, 'fence', [body])  # confirmed: so is on the disk what came before it
         conn = kept.again()
         got = take_all(conn, 1, 'dead')
         equal(bodies(got), ['a', 'b'], 'dead letters')
@@ -236,9 +238,13 @@ def dead_letters_of_a_start_come_behind_what_was_there():
         conn = kept.connect()
         for at in range(count):
             wait_for('the dead letters', lambda at=at: conn.passive(1, 'target%d' % at) == (10, 0))
+        # When this is confirmed, what came before it is on the disk, too.
+        for at in range(count):
+            publish(conn, 1, 'target%d' % at, ['last'])
         # Numbers given twice would show at the next start only.
         conn = kept.again(kill=True)
         wanted = ['%s %d' % (age, number) for age in ('old', 'new') for number in range(5)]
+        wanted.append('last')
         for at in range(count):
             equal(bodies(take_all(conn, 1, 'target%d' % at)), wanted, 'target%d' % at)
 

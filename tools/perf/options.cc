@@ -27,7 +27,7 @@ Usage:
   ringtail-perf latency [options]          at a fixed rate: 10000 messages a second of 1 KiB, 30 s
                                            after 2 s of warm-up, unless told otherwise
   ringtail-perf connections --count N [--hold S]   open N idle connections of one channel, hold them
-  ringtail-perf queues --count N [--delete]        declare (or delete) N queues one after the other
+  ringtail-perf queues --count N [--delete]        declare (or delete) N queues
   ringtail-perf ready [--messages M]               wait until the broker serves a connection
 
 An interrupt ends the publishing, drains and reports; a second one reports at once.
@@ -111,6 +111,7 @@ void add_rest(cxxopts::Options& parser) {
       "S")("allow", "faults that do not fail the run: lost, duplicated, reordered", of<Text>(),
            "F[,F...]")("hold", "connections: seconds to hold them (until interrupted)",
                        of<double>(), "S")("delete", "queues: delete instead of declare")(
+      "pipeline", "queues: at most N requests without an answer (1)", of<std::uint64_t>(), "N")(
       "messages", "ready: wait until the queue holds M messages", of<std::int64_t>(), "M");
   parser.add_options(kGroups[5])("json", "one JSON object on stdout")(
       "label", "text to put into it", of<Text>(), "TEXT")(
@@ -269,6 +270,7 @@ Status take_values(const cxxopts::ParseResult& parsed, Options& options) {
   take(parsed, "drain", options.drain_s);
   take(parsed, "hold", options.hold_s);
   take_flag(parsed, "delete", options.delete_only);
+  take(parsed, "pipeline", options.pipeline);
   take(parsed, "messages", options.wait_messages);
   take_flag(parsed, "json", options.json);
   take(parsed, "label", options.label);
@@ -298,6 +300,7 @@ Status check(const cxxopts::ParseResult& parsed, Options& options) {
   }
   if (options.consumers < 0 || options.consumers > 100000) return bad("--consumers: 0 to 100000");
   if (options.ack_batch == 0) return bad("--ack-batch: at least 1");
+  if (options.pipeline == 0) return bad("--pipeline: at least 1");
   const double times[] = {options.rate, options.duration_s, options.warmup_s, options.drain_s,
                           options.interval_s};
   for (const double value : times) {

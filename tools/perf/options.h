@@ -84,6 +84,7 @@ struct Options {
   int connections = 0;              // kConnections
   double hold_s = -1;               // kConnections; below 0: until interrupted
   bool delete_only = false;         // kQueues
+  std::uint64_t pipeline = 1;       // kQueues
   std::int64_t wait_messages = -1;  // kReady
 
   bool json = false;

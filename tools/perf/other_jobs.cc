@@ -122,7 +122,7 @@ class ConnectionsJob final : public Job {
 
 // --- queues ---
 
-// Declares or deletes N queues, each request waiting for the answer to the one before.
+// Declares or deletes N queues, at most --pipeline requests without an answer.
 class QueuesJob final : public Job {
  public:
   explicit QueuesJob(const JobContext& context)
@@ -130,7 +130,7 @@ class QueuesJob final : public Job {
         topology_(context.env, context.options,
                   context.options.delete_only ? Topology::Operation::kDelete
                                               : Topology::Operation::kDeclare,
-                  1) {}
+                  context.options.pipeline) {}
 
   void start(Finished finished) override {
     finished_ = std::move(finished);

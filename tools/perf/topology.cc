@@ -49,8 +49,8 @@ void Topology::send_more() {
   client_.close([this] { std::exchange(done_, nullptr)(runtime::Status()); });
 }
 
-// The steps are: the exchange, then for each queue its declaration and its binding; deleting goes
-// through the queues and ends with the exchange.
+// The steps are: the exchange, the queues, their bindings; deleting goes through the queues and
+// ends with the exchange.
 void Topology::send(std::uint64_t step) {
   const std::uint64_t sent_ns = env_.clock().monotonic_ns();
   const auto answered = [this, sent_ns](std::span<const std::uint8_t>) { answer(sent_ns); };
@@ -71,12 +71,11 @@ void Topology::send(std::uint64_t step) {
     }
     --step;
   }
-  if (options_.exchange.empty()) {
-    declare_queue(static_cast<int>(step), answered);
-  } else if (step % 2 == 0) {
-    declare_queue(static_cast<int>(step / 2), answered);
+  const int index = static_cast<int>(step);
+  if (index < options_.queues) {
+    declare_queue(index, answered);
   } else {
-    bind_queue(static_cast<int>(step / 2), answered);
+    bind_queue(index - options_.queues, answered);
   }
 }
 

@@ -122,6 +122,7 @@ TEST_CASE("mistakes are named") {
   CHECK(refused({"--queues", "0"}, "--queues"));
   CHECK(refused({"--producers", "0", "--consumers", "0"}, "nobody"));
   CHECK(refused({"--ack-batch", "0"}, "--ack-batch"));
+  CHECK(refused({"queues", "--pipeline", "0"}, "--pipeline"));
   CHECK(refused({"--routing-key", "k"}, "--exchange"));
   CHECK(refused({"--duration", "5", "--warmup", "5"}, "--warmup"));
   CHECK(refused({"--rate", "-1"}, "rates"));
