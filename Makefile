@@ -20,7 +20,7 @@ CMAKE_FLAGS ?=
 SANITIZED := BUILD_TYPE=Debug
 CPP_FILES = $(shell find broker cluster gm queue tests tools -name '*.cc' -o -name '*.h' 2>/dev/null)
 
-.PHONY: all run test unit lint fmt asan tsan fuzz bench deps conformance sim clean help \
+.PHONY: all run cluster test unit lint fmt asan tsan fuzz bench deps conformance sim clean help \
   configure programs everything
 
 all: ## build build/ringtail and build/ringtail-perf (release)
@@ -32,6 +32,11 @@ run: ## install what the build lacks, build, start a node on this machine (ARGS=
 	@$(MAKE) configure
 	@cmake --build $(BUILD) -j $(JOBS) --target ringtail
 	@exec $(BUILD)/ringtail $(ARGS)
+
+cluster: ## three nodes on this machine, to play with (Ctrl-C stops them)
+	@tools/deps.sh --check build
+	@$(MAKE) programs
+	@exec tools/cluster.sh $(BUILD)/ringtail
 
 test: ## everything that CI runs: lint, unit, simulation, fuzz corpora, real clients
 	@tools/deps.sh test

@@ -13,22 +13,14 @@ using cluster::metadata::PermissionRecord;
 using cluster::metadata::PutPermission;
 using cluster::metadata::PutUser;
 using cluster::metadata::PutVhost;
-using cluster::metadata::Service;
 using cluster::metadata::UserRecord;
 using runtime::log;
 using runtime::LogLevel;
 using runtime::Status;
 
-void Boot::start(std::function<void(const Status&)> done, std::function<void(const Status&)> lost) {
+void Boot::start(bool empty, std::function<void(const Status&)> done) {
   done_ = std::move(done);
-  const runtime::Config& config = broker_shard_.config();
-  broker_shard_.metadata().open(
-      config.data_dir,
-      [this](const Service::Opened& opened) {
-        if (!opened.status.ok()) return end(opened.status);
-        recover_queues(opened.empty);
-      },
-      std::move(lost));
+  recover_queues(empty);
 }
 
 void Boot::recover_queues(bool empty) {

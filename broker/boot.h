@@ -19,11 +19,9 @@ class Boot {
  public:
   explicit Boot(BrokerShard& broker_shard) : broker_shard_(broker_shard) {}
 
-  // `done` runs once, perhaps at once: listeners may open, or why the node cannot start. `lost` may
-  // run at any time after that, once: the disk has failed and the node has to end (see
-  // cluster::metadata::Service::open).
-  void start(std::function<void(const runtime::Status&)> done,
-             std::function<void(const runtime::Status&)> lost);
+  // Once all shards have the metadata; `empty`: the cluster has just begun. `done` runs once,
+  // perhaps at once: listeners may open, or why the node cannot start.
+  void start(bool empty, std::function<void(const runtime::Status&)> done);
 
  private:
   void recover_queues(bool empty);

@@ -8,6 +8,7 @@
 #include "broker/connection.h"
 #include "broker/direct_reply.h"
 #include "broker/memory_monitor.h"
+#include "broker/placement.h"
 #include "broker/runtime/allocator.h"
 #include "broker/runtime/log.h"
 
@@ -45,7 +46,7 @@ std::string random_text(runtime::Rng& rng) {
 BrokerShard::BrokerShard(runtime::Shard& shard, const runtime::Config& config, std::uint16_t shards)
     : shard_(shard),
       config_(config),
-      metadata_(shard, shards),
+      metadata_(shard, ShardId{shards}),
       store_(metadata_.store()),
       routes_(metadata_.store()),
       access_(metadata_.store()),
@@ -55,8 +56,9 @@ BrokerShard::BrokerShard(runtime::Shard& shard, const runtime::Config& config, s
       queues_(
           shard, metadata_.store(),
           [this](std::shared_ptr<const QueueRecord> record, std::function<void()> done) {
-            propose(DeleteQueue{record->vhost, record->name, record->qid},
-                    [done = std::move(done)](const CommandResult&) { done(); });
+            propose(
+                DeleteQueue{record->vhost, record->name, record->qid},
+                [done = std::move(done)](const CommandResult&) { done(); }, true);
           },
           dead_letters_, &stores_),
       recovery_(shard, shards, metadata_.store(), queues_, stores_),
@@ -66,6 +68,7 @@ BrokerShard::BrokerShard(runtime::Shard& shard, const runtime::Config& config, s
       tls_handshakes_(shard.env(), config.tls.handshake_timeout_ms, runtime::kTlsHandshakesMax),
       shards_(shards) {
   shard_.add(kBrokerShardActor, *this);
+  peers_.set_name(shard_.node(), config.node_name);
   metadata_.store().add_observer(*this);
   if (shard.id().value == 0) {
     registry_ = std::make_unique<ConnectionRegistry>(shard, config, metadata_.store());
@@ -83,13 +86,17 @@ Address BrokerShard::address_of(runtime::NodeId node, ShardId shard) {
   return {node, shard, kBrokerShardActor};
 }
 
-void BrokerShard::propose(Command command, std::function<void(const CommandResult&)> done) {
+void BrokerShard::propose(Command command, std::function<void(const CommandResult&)> done,
+                          bool patient) {
   auto letter = std::make_unique<cluster::metadata::Propose>();
   letter->request = next_request_++;
+  if (auto* declared = std::get_if<cluster::metadata::DeclareQueue>(&command)) {
+    command = placed(*this, std::move(declared->record));
+  }
   letter->command = std::move(command);
+  letter->patient = patient;
   proposals_[letter->request] = std::move(done);
-  shard_.post(address_of(shard_.node(), shard_.id()),
-              cluster::metadata::Service::owner(shard_.node()), std::move(letter));
+  shard_.post(address_of(shard_.node(), shard_.id()), metadata_.owner(), std::move(letter));
 }
 
 std::uint64_t BrokerShard::next_connection_id() {
@@ -158,17 +165,18 @@ Connection* BrokerShard::exclusive_owner(const QueueRecord& record) {
 
 // Here and not in the answer to the channel: the channel may be gone before its answer comes.
 void BrokerShard::queue_added(const std::shared_ptr<const QueueRecord>& record) {
-  if (!record->exclusive() ||
+  if (!record->exclusive() || record->home != shard_.node() ||
       record->exclusive_owner >> kConnectionShardShift != shard_.id().value) {
     return;
   }
   Connection* owner = exclusive_owner(*record);
   if (owner != nullptr && owner->own_queue(record)) return;
-  propose(DeleteQueue{record->vhost, record->name, record->qid}, [](const CommandResult&) {});
+  propose(
+      DeleteQueue{record->vhost, record->name, record->qid}, [](const CommandResult&) {}, true);
 }
 
 void BrokerShard::queue_removed(const QueueRecord& record) {
-  if (!record.exclusive()) return;
+  if (!record.exclusive() || record.home != shard_.node()) return;
   if (Connection* owner = exclusive_owner(record)) owner->disown_queue(record.qid);
 }
 
@@ -200,7 +208,11 @@ void BrokerShard::receive(runtime::LetterPtr letter) noexcept {
       pass_reply(std::move(letter));
       break;
     case kProbeReply:
-      answer_probe(*letter);
+      answer_probe(std::move(letter));
+      break;
+    case kPeerDown:
+    case kPeerUp:
+      peer_changed(runtime::letter_cast<PeerChanged>(*letter).node, letter->kind == kPeerUp);
       break;
     case kCheckMemory:
       if (memory_monitor_ != nullptr) memory_monitor_->raised_by(letter->from.shard);
@@ -246,8 +258,15 @@ void BrokerShard::pass_reply(runtime::LetterPtr letter) {
   shard_.post(address_of(shard_.node(), shard_.id()), found->second, std::move(letter));
 }
 
-void BrokerShard::answer_probe(const runtime::Letter& letter) {
-  const auto& probe = static_cast<const ProbeReply&>(letter);
+// Another node asks shard 0, which knows whether the shard that the name leads to is there.
+void BrokerShard::answer_probe(runtime::LetterPtr letter) {
+  const auto& probe = runtime::letter_cast<ProbeReply>(*letter);
+  const auto place = place_of_reply_name(probe.name);
+  if (place && place->shard != shard_.id() && place->shard.value < shards_) {
+    const Address from = letter->from;
+    shard_.post(from, address_of(shard_.node(), place->shard), std::move(letter));
+    return;
+  }
   auto answer = std::make_unique<ReplyProbed>();
   answer->request = probe.request;
   answer->exists = reply_consumers_.contains(probe.name);

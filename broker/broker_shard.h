@@ -14,6 +14,7 @@
 #include "broker/access_control.h"
 #include "broker/connection_registry.h"
 #include "broker/dead_letters.h"
+#include "broker/peers.h"
 #include "broker/queue_calls.h"
 #include "broker/recent_history.h"
 #include "broker/routing/route_table.h"
@@ -24,6 +25,7 @@
 #include "broker/runtime/shard.h"
 #include "broker/runtime/tls/tls_stream.h"
 #include "cluster/metadata/service.h"
+#include "cluster/peer_watcher.h"
 #include "queue/queue_registry.h"
 #include "queue/recovery.h"
 
@@ -33,6 +35,7 @@ class Connection;
 class DiskMonitor;
 class MemoryMonitor;
 
+// Some travel between nodes: what a number means is for ever.
 enum BrokerLetterKind : runtime::LetterKind {
   kAdopt = runtime::kBrokerLetters,  // listener -> shard: a connection to own
   kConnectionEnded,                  // shard -> listener: one connection less
@@ -46,6 +49,8 @@ enum BrokerLetterKind : runtime::LetterKind {
   kReplyProbed,
   kShutDownDone,    // shard -> node's first shard: all are closed
   kUseCertificate,  // listener -> shard: for connections over TLS from now on
+  kPeerDown,        // to itself: behind what has come from that node
+  kPeerUp,
 };
 
 struct Adopt : runtime::Letter {
@@ -82,8 +87,14 @@ struct ShutDown : runtime::Letter {
 struct ShutDownDone : runtime::Letter {
   ShutDownDone() : Letter(kShutDownDone) {}
 };
+struct PeerChanged : runtime::Letter {
+  PeerChanged(BrokerLetterKind down_or_up, runtime::NodeId peer) : Letter(down_or_up), node(peer) {}
+  runtime::NodeId node;
+};
 
-class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
+class BrokerShard : public runtime::Actor,
+                    public cluster::metadata::Observer,
+                    public cluster::PeerWatcher {
  public:
   BrokerShard(runtime::Shard& shard, const runtime::Config& config, std::uint16_t shards);
   ~BrokerShard() override;
@@ -104,6 +115,7 @@ class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
   queue::store::StoreShard& stores() { return stores_; }
   queue::Recovery& recovery() { return recovery_; }
   QueueCalls& queue_calls() { return queue_calls_; }
+  const DeadLetters& dead_letters() const { return dead_letters_; }
   std::uint16_t shards() const { return shards_; }
   // Before input is taken: above the watermark this shard has the alarm at once, whatever the
   // monitor's next look will find; a fast publisher brings a lot between two looks.
@@ -128,9 +140,28 @@ class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
   DiskMonitor* disk_monitor() { return disk_monitor_; }
   bool shutting_down() const { return shutting_down_; }
 
+  // --- other nodes (broker_shard_peers.cc) ---
+  // Letters reach it, as far as is known here. This node is always up.
+  bool node_is_up(runtime::NodeId node) const { return peers_.is_up(node); }
+  bool knows_node(runtime::NodeId node) const { return peers_.knows(node); }
+  std::string node_name(runtime::NodeId node) const { return peers_.name(node); }
+  // The node is one of the cluster, under this name; or not any more (an empty one).
+  void set_node_name(runtime::NodeId node, const std::string& name);
+  // No letter from that node comes to this shard any more, none from it arrives: everything of it
+  // ends as if it had said so, and what was asked of it is answered. Takes effect when the letters
+  // that came from it before have been handled, within this turn or the next; the links begin
+  // nothing new with the node before that.
+  void peer_down(runtime::NodeId node);
+  // Letters reach it again; it knows nothing of what was before.
+  void peer_up(runtime::NodeId node);
+  void peer_up(runtime::NodeId node, cluster::NodeLife) noexcept override { peer_up(node); }
+  void peer_down(runtime::NodeId node, cluster::NodeLife) noexcept override { peer_down(node); }
+
   // A change of the metadata on behalf of nobody's channel; `done` runs when every shard has it.
+  // Queues are placed (placement.h). A patient one is never given up (cluster/metadata/service.h).
   void propose(cluster::metadata::Command command,
-               std::function<void(const cluster::metadata::CommandResult&)> done);
+               std::function<void(const cluster::metadata::CommandResult&)> done,
+               bool patient = false);
 
   // Unique in the life of the node, never 0.
   std::uint64_t next_connection_id();
@@ -176,6 +207,9 @@ class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
   // Connections of what is gone are closed; RabbitMQ's texts.
   void vhost_removed(const cluster::metadata::VhostRecord& record) override;
   void user_removed(const cluster::metadata::UserRecord& record) override;
+  // Names of nodes.
+  void node_changed(const std::shared_ptr<const cluster::metadata::NodeRecord>& record) override;
+  void node_removed(const cluster::metadata::NodeRecord& record) override;
 
  private:
   void close_connections(const std::function<bool(const Connection&)>& which,
@@ -185,7 +219,8 @@ class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
   void raise_memory_alarm();
   void alarm_changed();
   void pass_reply(runtime::LetterPtr letter);
-  void answer_probe(const runtime::Letter& letter);
+  void answer_probe(runtime::LetterPtr letter);
+  void peer_changed(runtime::NodeId node, bool up);
   void adopt(Adopt& letter);
   void shut_down();
   void report_shut_down_if_done();
@@ -206,6 +241,7 @@ class BrokerShard : public runtime::Actor, public cluster::metadata::Observer {
 
   runtime::Shard& shard_;
   const runtime::Config& config_;
+  Peers peers_{shard_.node()};
   cluster::metadata::Service metadata_;
   cluster::metadata::Store& store_;
   RouteTable routes_;

@@ -29,28 +29,31 @@ Channel::Channel(Connection& connection, std::uint16_t number)
 
 Channel::~Channel() { end(); }
 
-std::size_t Channel::end_with(const runtime::Address* notify, queue::RequestId request) {
-  if (ended_) return 0;
+Channel::Notices Channel::end_with(const runtime::Address* notify, queue::RequestId request) {
+  if (ended_) return {};
   flush_batches();
   stop_replies();
   ack_timer_.reset();
   ended_ = true;
-  std::size_t notices = 0;
+  Notices notices;
   for (auto& [qid, link] : links_) {
     if (link->full) connection_.count_full_link(-1);
+    if (link->down) continue;
     auto gone = std::make_unique<queue::ChannelGone>(qid);
     if (notify != nullptr && !link->idle()) {
       gone->wants_notice = true;
       gone->notify = *notify;
       gone->request = request;
-      ++notices;
+      ++notices.awaited;
+      const runtime::NodeId home = link->address.node;
+      if (home != shard_.node()) notices.remote.push_back(home);
     }
     shard_.post(address_, link->address, std::move(gone));
   }
   connection_.count_pending(-static_cast<std::ptrdiff_t>(kept_frames_.size() - kept_at_));
   connection_.count_consumers(-static_cast<int>(consumers_.size()));
   kept_frames_.clear();
-  on_answer_ = nullptr;
+  awaited_.clear();
   shard_.remove(address_.actor);
   return notices;
 }
@@ -64,7 +67,7 @@ void Channel::open(bool ask, std::uint32_t channels) {
   letter->request = next_request_++;
   letter->connection = connection_.id();
   letter->channels = channels;
-  await(letter->request, [this](runtime::Letter& answer) {
+  awaited_.add(letter->request, shard_.node(), [this](runtime::Letter& answer) {
     const auto& verdict = runtime::letter_cast<ChannelAdmitted>(answer);
     if (verdict.admission == Admission::kYes) {
       reply(amqp::ChannelOpenOk{});
@@ -78,8 +81,10 @@ void Channel::open(bool ask, std::uint32_t channels) {
 // --- frames -------------------------------------------------------------------------------------
 
 void Channel::handle_frame(const amqp::Frame& frame) {
-  if (awaited_request_ == 0 && kept_frames_.empty() && !connection_.output_overflows()) [[likely]] {
+  if (!awaits() && kept_frames_.empty() && !connection_.output_overflows()) [[likely]] {
     handle_now(frame);
+  } else if (kept_frames_.empty() && may_handle(frame)) {
+    handle_behind(frame);
   } else {
     if (connection_.output_overflows()) connection_.frames_kept_by_overflow();
     keep(frame);
@@ -127,7 +132,7 @@ void Channel::handle_kept() {
   std::vector<std::uint8_t> kept = std::exchange(kept_frames_, {});
   const std::size_t begin = std::exchange(kept_at_, 0);
   std::size_t at = begin;
-  while (at < kept.size() && awaited_request_ == 0 && !ended_ && !connection_.output_overflows()) {
+  while (at < kept.size() && !ended_) {
     const std::uint8_t* header = kept.data() + at;
     const std::uint32_t size = amqp::load_u32(header + 2);
     amqp::Frame frame{static_cast<amqp::FrameType>(header[0]),
@@ -135,8 +140,9 @@ void Channel::handle_kept() {
                       {header + kKeptHeader, size},
                       size,
                       header[1] != 0};
+    if (!may_handle(frame)) break;
     at += kKeptHeader + size;
-    handle_now(frame);
+    handle_behind(frame);
   }
   if (ended_) {
     at = kept.size();
@@ -285,6 +291,11 @@ bool Channel::dispatch_exchange_or_queue(std::uint32_t key,
 
 void Channel::fail(amqp::AmqpError error) {
   if (ended_) return;
+  if (std::exchange(behind_, false)) {
+    broken_ = true;
+    awaited_.add_turn([this, error = std::move(error)] { fail(error); });
+    return;
+  }
   error.class_id = method_class_;
   error.method_id = method_id_;
   connection_.channel_failed(*this, error);
@@ -302,33 +313,7 @@ void Channel::flow(const amqp::ChannelFlow& method) {
 
 void Channel::close(const amqp::ChannelClose&) { connection_.channel_closed(*this); }
 
-// --- asking and being answered ------------------------------------------------------------------
-
-void Channel::await(std::uint64_t request, OnAnswer done) {
-  RT_CHECK(awaited_request_ == 0, "a channel asked while it awaits an answer");
-  awaited_request_ = request;
-  on_answer_ = std::move(done);
-}
-
-void Channel::answered(std::uint64_t request, runtime::Letter& letter) {
-  if (request != awaited_request_ || ended_) return;
-  awaited_request_ = 0;
-  const OnAnswer done = std::move(on_answer_);
-  on_answer_ = nullptr;
-  done(letter);
-  if (!ended_ && awaited_request_ == 0 && !kept_frames_.empty()) handle_kept();
-}
-
-void Channel::propose(cluster::metadata::Command command,
-                      std::function<void(const CommandResult&)> done) {
-  auto letter = std::make_unique<cluster::metadata::Propose>();
-  letter->request = next_request_++;
-  letter->command = std::move(command);
-  await(letter->request, [done = std::move(done)](runtime::Letter& answer) {
-    done(runtime::letter_cast<cluster::metadata::Proposed>(answer).result);
-  });
-  shard_.post(address_, cluster::metadata::Service::owner(shard_.node()), std::move(letter));
-}
+// --- letters ------------------------------------------------------------------------------------
 
 void Channel::receive(runtime::LetterPtr letter) noexcept {
   if (ended_) return;
@@ -345,23 +330,25 @@ void Channel::receive(runtime::LetterPtr letter) noexcept {
     case kDirectReply:
       return deliver_reply(*letter_cast<DirectReply>(*letter).message);
     case kReplyProbed:
-      return answered(letter_cast<ReplyProbed>(*letter).request, *letter);
+      return answered<ReplyProbed>(std::move(letter));
     case queue::kConsumeOk:
-      return answered(letter_cast<queue::ConsumeOk>(*letter).request, *letter);
+      return answered<queue::ConsumeOk>(std::move(letter));
     case queue::kCancelOk:
-      return answered(letter_cast<queue::CancelOk>(*letter).request, *letter);
+      return answered<queue::CancelOk>(std::move(letter));
     case queue::kGetResult:
-      return answered(letter_cast<queue::GetResult>(*letter).request, *letter);
+      return answered<queue::GetResult>(std::move(letter));
     case queue::kPurged:
-      return answered(letter_cast<queue::Purged>(*letter).request, *letter);
+      return answered<queue::Purged>(std::move(letter));
     case queue::kInspected:
-      return answered(letter_cast<queue::Inspected>(*letter).request, *letter);
+      return answered<queue::Inspected>(std::move(letter));
     case queue::kDeleteResult:
-      return answered(letter_cast<queue::DeleteResult>(*letter).request, *letter);
+      return answered<queue::DeleteResult>(std::move(letter));
     case kChannelAdmitted:
-      return answered(letter_cast<ChannelAdmitted>(*letter).request, *letter);
+      return answered<ChannelAdmitted>(std::move(letter));
+    case kHistoryDelivered:
+      return answered<HistoryDelivered>(std::move(letter));
     case cluster::metadata::kProposed:
-      return answered(letter_cast<cluster::metadata::Proposed>(*letter).request, *letter);
+      return answered<cluster::metadata::Proposed>(std::move(letter));
     default:
       RT_CHECK(false, "a letter that a channel does not know");
   }
@@ -375,6 +362,7 @@ QueueLink& Channel::link_to(const std::shared_ptr<const QueueRecord>& record) {
   if (links_.size() >= sweep_links_at_) shard_.flush_batches_at_turn_end(batch_task_);
   auto& link = links_[record->qid];
   link = std::make_unique<QueueLink>(record);
+  link->down = !broker_shard_.node_is_up(link->address.node);
   return *link;
 }
 

@@ -2,9 +2,15 @@
 // channel_consume.cc, channel_declare.cc, channel_bind.cc, channel_tx.cc, and channel_access.cc for
 // what its user may do.
 //
+// channel_peers.cc is for the ends of other nodes.
+//
 // Owned by its connection, on its shard. An actor: queues and the metadata owner answer it by
 // letter. While it awaits an answer that its client's next method may depend on, later frames of
-// this channel are kept and handled afterwards, in order; other channels go on.
+// this channel are kept and handled afterwards, in order; other channels go on. A declaration
+// behind declarations (a binding behind bindings, a deletion behind deletions) does not depend on
+// them and is handled at once, so that a client that pipelines them waits once; what is answered
+// stays in order (awaited_answers.h). When one of them fails, those behind it that were under way
+// may have happened, although their client does not hear it.
 #pragma once
 
 #include <array>
@@ -22,6 +28,7 @@
 #include "broker/amqp/errors.h"
 #include "broker/amqp/frame_reader.h"
 #include "broker/amqp/methods.h"
+#include "broker/awaited_answers.h"
 #include "broker/confirms.h"
 #include "broker/connection.h"
 #include "broker/queue_link.h"
@@ -33,6 +40,7 @@
 namespace ringtail::broker {
 
 struct Declarer;
+struct ReplyPlace;
 
 class Channel final : public runtime::Actor {
  public:
@@ -48,10 +56,18 @@ class Channel final : public runtime::Actor {
   // The channel is over: tells every queue it used. No letter reaches it afterwards.
   void end() { end_with(nullptr, 0); }
   // The same; each queue that had something of it answers ChannelForgotten with this request to
-  // `notify`. Returns how many will.
-  std::size_t end_and_notify(const runtime::Address& notify, queue::RequestId request) {
+  // `notify`.
+  struct Notices {
+    std::size_t awaited = 0;
+    std::vector<runtime::NodeId> remote;  // of these, a node for each that comes from another one
+  };
+  Notices end_and_notify(const runtime::Address& notify, queue::RequestId request) {
     return end_with(&notify, request);
   }
+
+  // A node is not reached any more: its queues, as far as this channel goes, have ended. Or it is
+  // reached again. May end the channel.
+  void peer_changed(runtime::NodeId node, bool up);
 
   // Answers channel.open. `ask`: the user's channels are limited, and the connection registry is
   // asked first; `channels` is how many its connection has with this one.
@@ -121,10 +137,10 @@ class Channel final : public runtime::Actor {
     enum class What : std::uint8_t { kAck, kReject, kRequeue } what = What::kAck;
   };
 
-  using OnAnswer = std::function<void(runtime::Letter&)>;
+  using OnAnswer = AwaitedAnswers::OnAnswer;
 
   // --- channel.cc ---
-  std::size_t end_with(const runtime::Address* notify, queue::RequestId request);
+  Notices end_with(const runtime::Address* notify, queue::RequestId request);
   void handle_method(std::span<const std::uint8_t> payload);
   void dispatch(std::uint32_t key, std::span<const std::uint8_t> arguments);
   bool dispatch_exchange_or_queue(std::uint32_t key, std::span<const std::uint8_t> arguments);
@@ -142,18 +158,29 @@ class Channel final : public runtime::Actor {
   }
   void flow(const amqp::ChannelFlow& method);
   void close(const amqp::ChannelClose& method);
-  // Sends a request to a queue; later frames wait until its answer was handled by `done`.
-  template <typename Request>
-  void ask(QueueLink& link, std::unique_ptr<Request> request, OnAnswer done);
-  void propose(cluster::metadata::Command command,
-               std::function<void(const cluster::metadata::CommandResult&)> done);
-  void await(std::uint64_t request, OnAnswer done);
-  void answered(std::uint64_t request, runtime::Letter& letter);
   QueueLink& link_to(const std::shared_ptr<const cluster::metadata::QueueRecord>& record);
   void sweep_links();
   void flush_batches();
   void flush(QueueLink& link);
   void touch(QueueLink& link);
+
+  // --- channel_answers.cc ---
+  // Sends a request to a queue; later frames wait until its answer was handled by `done`.
+  template <typename Request>
+  void ask(QueueLink& link, std::unique_ptr<Request> request, OnAnswer done);
+  void propose(cluster::metadata::Command command,
+               std::function<void(const cluster::metadata::CommandResult&)> done);
+  template <typename Answer>
+  void answered(runtime::LetterPtr letter) {
+    const std::uint64_t request = runtime::letter_cast<Answer>(*letter).request;
+    answered(request, std::move(letter));
+  }
+  void answered(std::uint64_t request, runtime::LetterPtr letter);
+  bool awaits() const { return tx_committing_ || !awaited_.empty(); }
+  bool may_handle(const amqp::Frame& frame) const;
+  void handle_behind(const amqp::Frame& frame);
+  // Now, or when what is awaited before the method being handled has been answered.
+  void in_turn(std::function<void()> what);
 
   // --- channel_publish.cc ---
   void handle_publish(const amqp::BasicPublish& method);
@@ -197,15 +224,15 @@ class Channel final : public runtime::Actor {
   bool requeue_all(bool requeue);
   void give_back(std::uint64_t tag, bool multiple, TxAck::What what);
   void finish(const Unacked::Entry& entry, TxAck::What what);
+  // Deliveries that count against the global prefetch: those of lost lines do not.
+  std::size_t held() const { return unacked_.count() + tx_acks_.size() - lost_unacked_; }
   void deliver(queue::Deliver& letter);
   void write_delivery(const Consumer& consumer, const queue::Delivery& delivery, std::uint64_t tag,
                       const amqp::Content& content);
   void write_counted_delivery(const Consumer& consumer, const queue::Delivery& delivery,
                               std::uint64_t tag);
   void deliver_one(QueueLink& link, queue::Delivery& delivery, std::uint32_t stamp);
-  bool over_global_prefetch() const {
-    return global_prefetch_ != 0 && unacked_.count() + tx_acks_.size() >= global_prefetch_;
-  }
+  bool over_global_prefetch() const { return global_prefetch_ != 0 && held() >= global_prefetch_; }
   void bounce(QueueLink& link, queue::DeliveryToken token);
   void pause(Consumer& consumer);
   // The total that the queue may send to this channel, as the global prefetch leaves room.
@@ -217,6 +244,17 @@ class Channel final : public runtime::Actor {
   void send_credit(Consumer& consumer);
   Consumer* consumer_of(queue::ConsumerId id);
   void forget_consumer(Consumer& consumer);
+
+  // --- channel_peers.cc ---
+  void refuse_for_down(const QueueLink& link);
+  void refuse_publish(std::uint64_t sequence);
+  void peer_down(runtime::NodeId node);
+  std::vector<QueueLink*> links_to(runtime::NodeId node);
+  std::shared_ptr<const cluster::metadata::QueueRecord> end_consumers(
+      const std::vector<QueueLink*>& links, bool tell);
+  void lose(QueueLink& link);
+  void finish_lost(QueueLink& link);
+  void answer_for_peer();
 
   // --- channel_timeout.cc ---
   // The queue's own timeout for acknowledgements (0: none), or the configured one, is in force.
@@ -252,6 +290,7 @@ class Channel final : public runtime::Actor {
   void queue_unbind(const amqp::QueueUnbind& method);
   std::string binding_key(std::string_view queue, std::string_view key) const;
   void bind(cluster::metadata::BindingRecord record, bool unbind, std::function<void()> done);
+  void await_history(const cluster::metadata::BindingRecord& record, std::function<void()> done);
 
   // --- channel_access.cc: false (or null) means that the channel has failed ---
   bool may(amqp::Permission permission, std::string_view kind, std::string_view name);
@@ -281,6 +320,7 @@ class Channel final : public runtime::Actor {
   void stop_replies();
   bool fill_in_reply_to(std::span<const std::uint8_t> properties, std::string& rewritten);
   void publish_reply(const queue::MessageRef& message, bool mandatory);
+  bool is_reached(const ReplyPlace& place) const;
   void deliver_reply(const queue::Message& message);
   void probe_reply(const std::string& name, bool no_wait);
 
@@ -306,12 +346,15 @@ class Channel final : public runtime::Actor {
 
   // Awaiting an answer.
   std::uint64_t next_request_ = 1;
-  std::uint64_t awaited_request_ = 0;  // 0: none
-  OnAnswer on_answer_;
+  AwaitedAnswers awaited_;
+  bool behind_ = false;  // the method being handled stands behind what is awaited
+  bool broken_ = false;  // one of those failed: nothing may follow it
   std::vector<std::uint8_t> kept_frames_;
   std::size_t kept_at_ = 0;  // of the first frame not yet handled
 
   std::unordered_map<runtime::Qid, std::unique_ptr<QueueLink>> links_;
+  std::vector<std::unique_ptr<QueueLink>> lost_links_;  // with deliveries not acknowledged
+  std::size_t lost_unacked_ = 0;                        // those, in all
   std::size_t sweep_links_at_ = 64;
   std::vector<QueueLink*> dirty_links_;
   BatchTask batch_task_{*this};

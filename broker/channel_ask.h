@@ -18,10 +18,17 @@ inline amqp::AmqpError unusable_queue(queue::Answer answer, std::string_view vho
 
 template <typename Request>
 void Channel::ask(QueueLink& link, std::unique_ptr<Request> request, OnAnswer done) {
+  if (link.down) {
+    refuse_for_down(link);
+    return;
+  }
   // What the client did before must have happened when the queue looks.
   flush(link);
   request->request = next_request_++;
-  await(request->request, std::move(done));
+  AwaitedAnswers::Entry& awaited =
+      awaited_.add(request->request, link.address.node, std::move(done));
+  awaited.queue = link.record;
+  awaited.cancels = request->kind == queue::kCancel;
   shard_.post(address_, link.address, std::move(request));
 }
 

@@ -27,10 +27,25 @@ void Channel::bind(BindingRecord record, bool unbind, std::function<void()> done
               fail(record.kind == DestinationKind::kQueue
                        ? amqp::not_found_queue(record.vhost, record.destination)
                        : amqp::not_found_exchange(record.vhost, record.destination));
+            } else if (!unbind && result.outcome == Outcome::kDone &&
+                       broker_shard_.recent_history().remembers(record.vhost, record.source)) {
+              await_history(record, done);
             } else {
               done();
             }
           });
+}
+
+// The queue has what the exchange remembers before the client hears that it is bound.
+void Channel::await_history(const BindingRecord& record, std::function<void()> done) {
+  auto letter = std::make_unique<AwaitHistory>();
+  letter->request = next_request_++;
+  letter->vhost = record.vhost;
+  letter->exchange = record.source;
+  awaited_.add(letter->request, shard_.node(),
+               [done = std::move(done)](runtime::Letter&) { done(); });
+  shard_.post(address_, broker_shard_.recent_history().owner_address(record.vhost, record.source),
+              std::move(letter));
 }
 
 void Channel::exchange_bind(const amqp::ExchangeBind& method) {

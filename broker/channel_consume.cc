@@ -284,8 +284,8 @@ void Channel::send_credit(Consumer& consumer) {
 
 std::uint64_t Channel::channel_limit(const QueueLink& link) const {
   if (global_prefetch_ == 0) return queue::kNoDeliveryLimit;
-  const std::uint64_t held = unacked_.count() + tx_acks_.size();
-  return link.received + (held < global_prefetch_ ? global_prefetch_ - held : 0);
+  const std::uint64_t now = held();
+  return link.received + (now < global_prefetch_ ? global_prefetch_ - now : 0);
 }
 
 void Channel::bounce(QueueLink& link, queue::DeliveryToken token) {
@@ -418,6 +418,10 @@ void Channel::give_back(std::uint64_t tag, bool multiple, TxAck::What what) {
 void Channel::finish(const Unacked::Entry& entry, TxAck::What what) {
   QueueLink& link = *entry.link;
   --link.unacked;
+  if (link.lost) [[unlikely]] {
+    finish_lost(link);
+    return;
+  }
   touch(link);
   const auto add = [&](auto& batch) {
     using Batch = typename std::remove_reference_t<decltype(batch)>::element_type;

@@ -6,6 +6,7 @@
 #include "broker/channel_names.h"
 #include "broker/declarations.h"
 #include "broker/direct_reply.h"
+#include "broker/placement.h"
 
 namespace ringtail::broker {
 
@@ -87,7 +88,7 @@ void Channel::exchange_delete(const amqp::ExchangeDelete& method) {
 // --- queues -------------------------------------------------------------------------------------
 
 bool Channel::check_exclusive(const QueueRecord& record) {
-  if (!record.exclusive() || record.exclusive_owner == connection_.id()) return true;
+  if (!record.exclusive() || record.owned_by(shard_.node(), connection_.id())) return true;
   fail(amqp::resource_locked(record.vhost, record.name));
   return false;
 }
@@ -107,9 +108,11 @@ void Channel::queue_declare(const amqp::QueueDeclare& method) {
   auto wanted = std::make_shared<QueueRecord>();
   wanted->vhost = connection_.vhost();
   wanted->name = name;
+  wanted->home = shard_.node();
   wanted->durable = method.durable && !method.exclusive;
   wanted->auto_delete = method.auto_delete;
   wanted->exclusive_owner = method.exclusive ? connection_.id() : 0;
+  wanted->home = shard_.node();
   wanted->arguments = arguments_of(method.arguments);
   if (refused(refuse_queue(declarer(), *wanted))) return;
   if (const auto current = broker_shard_.view().queue(connection_.vhost(), name)) {
@@ -129,20 +132,19 @@ void Channel::queue_declare_passive(const std::string& name, bool no_wait) {
 }
 
 void Channel::propose_queue(QueueRecordPtr wanted, bool no_wait) {
-  propose(cluster::metadata::DeclareQueue{*wanted, shard_.id()},
-          [this, wanted, no_wait](const CommandResult& result) {
-            if (result.outcome == Outcome::kQueueLimit) {
-              const auto vhost = broker_shard_.view().vhost(wanted->vhost);
-              const auto limit = vhost == nullptr ? 0 : vhost->limits.max_queues.value_or(0);
-              fail(amqp::queue_limit_reached(wanted->vhost, wanted->name, limit));
-            } else if (result.queue == nullptr) {
-              fail(amqp::internal_error("the queue was not declared"));
-            } else if (result.outcome == Outcome::kUnchanged) {
-              queue_exists(result.queue, wanted, no_wait);
-            } else {
-              queue_declared(result.queue->name, 0, 0, no_wait);
-            }
-          });
+  propose(placed(broker_shard_, *wanted), [this, wanted, no_wait](const CommandResult& result) {
+    if (result.outcome == Outcome::kQueueLimit) {
+      const auto vhost = broker_shard_.view().vhost(wanted->vhost);
+      const auto limit = vhost == nullptr ? 0 : vhost->limits.max_queues.value_or(0);
+      fail(amqp::queue_limit_reached(wanted->vhost, wanted->name, limit));
+    } else if (result.queue == nullptr) {
+      fail(amqp::internal_error("the queue was not declared"));
+    } else if (result.outcome == Outcome::kUnchanged) {
+      queue_exists(result.queue, wanted, no_wait);
+    } else {
+      queue_declared(result.queue->name, 0, 0, no_wait);
+    }
+  });
 }
 
 // `wanted` null: a passive declaration, which compares nothing.
@@ -198,7 +200,7 @@ void Channel::queue_delete(const amqp::QueueDelete& method) {
   const auto record = broker_shard_.view().queue(connection_.vhost(), name);
   if (record == nullptr) {
     // Deleting what is not there is no error since RabbitMQ 3.2.
-    if (!method.nowait) reply(amqp::QueueDeleteOk{.message_count = 0});
+    if (!method.nowait) in_turn([this] { reply(amqp::QueueDeleteOk{.message_count = 0}); });
     return;
   }
   if (!check_exclusive(*record)) return;

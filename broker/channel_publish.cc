@@ -267,7 +267,13 @@ void Channel::distribute(const queue::MessageRef& message, bool mandatory) {
     if (mandatory) return_message(*message, amqp::ReplyCode::kNoRoute);
     return;
   }
-  for (QueueLink* link : targets_) enqueue(*link, message, sequence);
+  for (QueueLink* link : targets_) {
+    if (link->down) [[unlikely]] {
+      refuse_publish(sequence);
+    } else {
+      enqueue(*link, message, sequence);
+    }
+  }
 }
 
 void Channel::enqueue(QueueLink& link, queue::MessageRef message, std::uint64_t sequence) {
@@ -319,6 +325,8 @@ void Channel::settled(queue::Settled& letter) {
   const auto found = links_.find(letter.qid);
   if (found == links_.end()) return;
   QueueLink& link = *found->second;
+  // Never beyond what was sent, whatever another node says.
+  letter.up_to = std::min(letter.up_to, link.next_number - 1);
   while (!link.marks.empty() && link.marks.front().number <= letter.up_to) {
     link.bytes.settled(link.marks.front().bytes);
     link.marks.pop_front();

@@ -41,15 +41,21 @@ bool Channel::fill_in_reply_to(std::span<const std::uint8_t> properties, std::st
 }
 
 void Channel::publish_reply(const queue::MessageRef& message, bool mandatory) {
-  const auto shard = shard_of_reply_name(message->routing_key());
-  if (!shard || shard->value >= broker_shard_.shards()) {
+  const auto place = place_of_reply_name(message->routing_key());
+  if (!place || !is_reached(*place)) {
     if (mandatory) return_message(*message, amqp::ReplyCode::kNoRoute);
     return;
   }
   auto letter = std::make_unique<DirectReply>();
   letter->name = std::string(message->routing_key());
   letter->message = message;
-  shard_.post(address_, BrokerShard::address_of(shard_.node(), *shard), std::move(letter));
+  shard_.post(address_, BrokerShard::address_of(place->node, place->shard), std::move(letter));
+}
+
+// How many shards another node has is not known here; it drops what is for one that it has not.
+bool Channel::is_reached(const ReplyPlace& place) const {
+  if (place.node == shard_.node()) return place.shard.value < broker_shard_.shards();
+  return broker_shard_.knows_node(place.node) && broker_shard_.node_is_up(place.node);
 }
 
 void Channel::deliver_reply(const queue::Message& message) {
@@ -75,15 +81,18 @@ void Channel::probe_reply(const std::string& name, bool no_wait) {
     }
   };
   if (name == kReplyTo) return answer(true);
-  const auto shard = shard_of_reply_name(name);
-  if (!shard || shard->value >= broker_shard_.shards()) return answer(false);
+  const auto place = place_of_reply_name(name);
+  if (!place || !is_reached(*place)) return answer(false);
   auto letter = std::make_unique<ProbeReply>();
   letter->request = next_request_++;
   letter->name = name;
-  await(letter->request, [answer](runtime::Letter& probed) {
+  awaited_.add(letter->request, place->node, [answer](runtime::Letter& probed) {
     answer(runtime::letter_cast<ReplyProbed>(probed).exists);
   });
-  shard_.post(address_, BrokerShard::address_of(shard_.node(), *shard), std::move(letter));
+  const bool here = place->node == shard_.node();
+  shard_.post(address_,
+              BrokerShard::address_of(place->node, here ? place->shard : runtime::ShardId{0}),
+              std::move(letter));
 }
 
 }  // namespace ringtail::broker

@@ -33,7 +33,6 @@ void Channel::tx_commit(const amqp::TxCommit&) {
     distribute(one.message, one.mandatory);
   }
   tx_committing_ = true;
-  awaited_request_ = next_request_++;
   tx_commit_if_settled();
 }
 
@@ -42,7 +41,6 @@ void Channel::tx_commit_if_settled() {
     if (link->messages.outstanding() > 0) return;
   }
   tx_committing_ = false;
-  awaited_request_ = 0;
   if (std::exchange(tx_refused_, false)) {
     fail(amqp::precondition_failed("partial tx completion"));
     return;

@@ -46,6 +46,8 @@ class Connection final : public runtime::StreamEvents, public runtime::Actor {
   void close_forced(const std::string& text);
   // The memory or the disk alarm went on or off.
   void alarm_changed();
+  // Letters do not reach that node any more, or do again.
+  void peer_changed(runtime::NodeId node, bool up);
 
   // --- for listings ---
   ConnectionInfo info() const;
@@ -179,8 +181,16 @@ class Connection final : public runtime::StreamEvents, public runtime::Actor {
   void set_timer(std::uint64_t delay_ms, std::uint64_t repeat_ms, void (Connection::*fired)());
   void handshake_timed_out();
   void bury_channel(std::unique_ptr<Channel> channel);
-  std::size_t bury_channel(std::unique_ptr<Channel> channel, std::uint64_t farewell);
-  void channel_forgotten(std::uint64_t farewell);
+  // What of an ended channel the queues have still to confirm.
+  struct Farewell {
+    std::size_t notices_awaited = 0;
+    std::uint16_t channel = 0;            // 0: of a connection that is being closed
+    std::vector<runtime::NodeId> remote;  // where notices come from, if not from this node
+  };
+  Farewell bury_channel(std::unique_ptr<Channel> channel, std::uint64_t farewell);
+  void channel_forgotten(std::uint64_t farewell, runtime::NodeId from);
+  void forgotten_by_peer(runtime::NodeId node);
+  void end_if_forgotten();
   void close_channel_ok(std::uint16_t number);
 
   BrokerShard& broker_shard_;
@@ -244,10 +254,6 @@ class Connection final : public runtime::StreamEvents, public runtime::Actor {
   std::vector<std::shared_ptr<const cluster::metadata::QueueRecord>> exclusive_queues_;
   // Channels closed by the client, by a number of ours: how many queues have still to take back
   // what the channel had. Then close-ok goes, so that whoever hears it finds the messages there.
-  struct Farewell {
-    std::size_t notices_awaited = 0;
-    std::uint16_t channel = 0;  // 0: of a connection that is being closed
-  };
   std::map<std::uint64_t, Farewell> farewells_;
   std::uint64_t last_farewell_ = 0;
   std::size_t deletes_awaited_ = 0;

@@ -39,13 +39,14 @@ void Connection::channel_closed(Channel& channel) {
   const auto slot = channels_.find(number);
   RT_CHECK(slot != channels_.end(), "a channel closed that its connection does not know");
   const std::uint64_t farewell = ++last_farewell_;
-  const std::size_t notices = bury_channel(std::move(slot->second.channel), farewell);
-  if (notices == 0) {
+  Farewell notices = bury_channel(std::move(slot->second.channel), farewell);
+  if (notices.notices_awaited == 0) {
     close_channel_ok(number);
     return;
   }
   slot->second.farewell = farewell;
-  farewells_[farewell] = {notices, number};
+  notices.channel = number;
+  farewells_[farewell] = std::move(notices);
 }
 
 void Connection::close_channel_ok(std::uint16_t number) {
@@ -53,12 +54,44 @@ void Connection::close_channel_ok(std::uint16_t number) {
   send(number, amqp::ChannelCloseOk{});
 }
 
-void Connection::channel_forgotten(std::uint64_t farewell) {
+void Connection::channel_forgotten(std::uint64_t farewell, runtime::NodeId from) {
   const auto found = farewells_.find(farewell);
-  if (found == farewells_.end() || --found->second.notices_awaited > 0) return;
+  if (found == farewells_.end()) return;
+  std::vector<runtime::NodeId>& remote = found->second.remote;
+  if (from != shard_.node()) {
+    const auto one = std::find(remote.begin(), remote.end(), from);
+    if (one == remote.end()) return;
+    remote.erase(one);
+  }
+  if (--found->second.notices_awaited > 0) return;
   const std::uint16_t number = found->second.channel;
   farewells_.erase(found);
   if (number != 0) close_channel_ok(number);
+}
+
+// That node's queues say nothing any more.
+void Connection::forgotten_by_peer(runtime::NodeId node) {
+  std::vector<std::uint64_t> owed;
+  for (const auto& [farewell, waiting] : farewells_) {
+    const auto notices = std::count(waiting.remote.begin(), waiting.remote.end(), node);
+    owed.insert(owed.end(), static_cast<std::size_t>(notices), farewell);
+  }
+  for (const std::uint64_t farewell : owed) channel_forgotten(farewell, node);
+}
+
+void Connection::peer_changed(runtime::NodeId node, bool up) {
+  // By their numbers: what a channel does may end others.
+  std::vector<std::uint16_t> numbers;
+  for (const auto& [number, slot] : channels_) numbers.push_back(number);
+  for (const std::uint16_t number : numbers) {
+    const auto slot = channels_.find(number);
+    if (slot != channels_.end() && slot->second.channel) {
+      slot->second.channel->peer_changed(node, up);
+    }
+  }
+  if (up || farewells_.empty()) return;
+  forgotten_by_peer(node);
+  if (state_ == ConnectionState::kDraining) end_if_forgotten();
 }
 
 void Connection::bury_channel(std::unique_ptr<Channel> channel) {
@@ -68,14 +101,15 @@ void Connection::bury_channel(std::unique_ptr<Channel> channel) {
 
 // The channel may be on the stack: it is destroyed later, but over now. Returns the notices that
 // its queues will send.
-std::size_t Connection::bury_channel(std::unique_ptr<Channel> channel, std::uint64_t farewell) {
+Connection::Farewell Connection::bury_channel(std::unique_ptr<Channel> channel,
+                                              std::uint64_t farewell) {
   if (last_channel_ == channel.get()) last_channel_ = nullptr;
   std::erase(credit_channels_, channel.get());
   count_channels(-1);
-  const std::size_t notices = channel->end_and_notify(address_, farewell);
+  Channel::Notices notices = channel->end_and_notify(address_, farewell);
   ended_channels_.push_back(std::move(channel));
   shard_.flush_batches_at_turn_end(bury_task_);
-  return notices;
+  return {notices.awaited, 0, std::move(notices.remote)};
 }
 
 void Connection::end_channels() {
@@ -89,8 +123,8 @@ void Connection::end_channels() {
       continue;
     }
     const std::uint64_t farewell = ++last_farewell_;
-    const std::size_t notices = bury_channel(std::move(slot.channel), farewell);
-    if (notices > 0) farewells_[farewell] = {notices, 0};
+    Farewell notices = bury_channel(std::move(slot.channel), farewell);
+    if (notices.notices_awaited > 0) farewells_[farewell] = std::move(notices);
   }
   channels_.clear();
   full_links_ = 0;
@@ -120,12 +154,17 @@ void Connection::delete_exclusive_queues() {
 void Connection::receive(runtime::LetterPtr letter) noexcept {
   if (letter->kind == kAdmitted) return admitted(runtime::letter_cast<Admitted>(*letter));
   if (letter->kind == queue::kChannelForgotten) {
-    channel_forgotten(runtime::letter_cast<queue::ChannelForgotten>(*letter).request);
+    channel_forgotten(runtime::letter_cast<queue::ChannelForgotten>(*letter).request,
+                      letter->from.node);
     if (state_ != ConnectionState::kDraining) return;
   } else {
     if (letter->kind != queue::kDeleteResult || deletes_awaited_ == 0) return;
     --deletes_awaited_;
   }
+  end_if_forgotten();
+}
+
+void Connection::end_if_forgotten() {
   if (deletes_awaited_ > 0 || !farewells_.empty()) return;
   if (state_ == ConnectionState::kDraining && !close_when_written_) client_close_done();
   end_if_done();

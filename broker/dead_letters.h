@@ -36,6 +36,8 @@ class DeadLetters final : public queue::DeadLetterSink, public cluster::metadata
                    const cluster::metadata::QueueOptions& options, queue::DeathReason reason,
                    queue::MessageRef message) override;
 
+  void peer_changed(runtime::NodeId peer, bool up) { publisher_.peer_changed(peer, up); }
+
   // Dead letters that their queues have not settled yet.
   std::uint64_t unsettled() const { return publisher_.unsettled(); }
   std::size_t queues_known() const { return publisher_.queues_known(); }

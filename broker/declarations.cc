@@ -160,7 +160,8 @@ Refusal refuse_new_queue(const Declarer& who, QueueRecord& wanted) {
 
 // RabbitMQ's order: exclusivity, durable, auto_delete, arguments; the first difference is reported.
 Refusal refuse_other_queue(const QueueRecord& current, const QueueRecord& wanted) {
-  if (current.exclusive_owner != wanted.exclusive_owner) {
+  if (current.exclusive_owner != wanted.exclusive_owner ||
+      (current.exclusive() && current.home != wanted.home)) {
     return amqp::resource_locked(current.vhost, current.name);
   }
   const std::string resource = amqp::queue_text(current.vhost, current.name);

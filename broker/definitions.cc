@@ -576,7 +576,7 @@ void Import::queue(DefinitionItem& item) {
   if (item.fault().empty()) {
     if (const auto fault = decode_queue(record, options_.accept_quorum)) item.fail(*fault);
   }
-  add(kQueues, item, DeclareQueue{std::move(record), {}});
+  add(kQueues, item, DeclareQueue{std::move(record), {}, false});
 }
 
 void Import::binding(DefinitionItem& item) {

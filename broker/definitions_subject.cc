@@ -86,6 +86,15 @@ struct Subject {
   std::string operator()(const DeleteExchange& c) const {
     return in_vhost("exchange", c.name, c.vhost);
   }
+  std::string operator()(const cluster::metadata::NodeUp& c) const {
+    return "node '" + c.record.name + "'";
+  }
+  std::string operator()(const cluster::metadata::NodeDown& c) const {
+    return "node " + std::to_string(c.node.value);
+  }
+  std::string operator()(const cluster::metadata::ForgetNode& c) const {
+    return "node " + std::to_string(c.node.value);
+  }
   std::string operator()(const DeclareQueue& c) const {
     return in_vhost("queue", c.record.name, c.record.vhost);
   }
@@ -127,6 +136,12 @@ std::string problem_of(Outcome outcome) {
       return "there is no such queue or exchange to bind";
     case Outcome::kInUse:
       return "it is in use";
+    case Outcome::kNoNode:
+      return "there is no node to have it";
+    case Outcome::kNodeUp:
+      return "the node is up";
+    case Outcome::kUnavailable:
+      return "the cluster has not agreed in time";
   }
   return {};
 }

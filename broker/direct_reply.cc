@@ -8,26 +8,34 @@ namespace ringtail::broker {
 
 namespace {
 
-constexpr std::size_t kShardDigits = 4;
+// ".<digits>" off the front of `text`; false when it does not begin so.
+template <typename Number>
+bool take_number(std::string_view& text, std::size_t digits, Number& number) {
+  if (text.size() < digits + 1 || text[0] != '.') return false;
+  const char* end = text.data() + 1 + digits;
+  const auto [at, error] = std::from_chars(text.data() + 1, end, number, 16);
+  if (error != std::errc() || at != end) return false;
+  text.remove_prefix(1 + digits);
+  return true;
+}
 
 }  // namespace
 
-std::optional<runtime::ShardId> shard_of_reply_name(std::string_view name) {
+std::optional<ReplyPlace> place_of_reply_name(std::string_view name) {
   if (!name.starts_with(kReplyTo)) return std::nullopt;
   name.remove_prefix(kReplyTo.size());
-  if (name.size() < kShardDigits + 2 || name[0] != '.' || name[kShardDigits + 1] != '.') {
+  std::uint32_t node = 0;
+  std::uint16_t shard = 0;
+  if (!take_number(name, 8, node) || !take_number(name, 4, shard) || !name.starts_with('.')) {
     return std::nullopt;
   }
-  std::uint16_t shard = 0;
-  const char* end = name.data() + 1 + kShardDigits;
-  const auto [at, error] = std::from_chars(name.data() + 1, end, shard, 16);
-  if (error != std::errc() || at != end) return std::nullopt;
-  return runtime::ShardId{shard};
+  return ReplyPlace{runtime::NodeId{node}, runtime::ShardId{shard}};
 }
 
 std::string make_reply_name(BrokerShard& broker_shard) {
+  const runtime::Shard& shard = broker_shard.shard();
   return broker_shard.generate_name(
-      fmt::format("{}.{:04x}.", kReplyTo, broker_shard.shard().id().value));
+      fmt::format("{}.{:08x}.{:04x}.", kReplyTo, shard.node().value, shard.id().value));
 }
 
 }  // namespace ringtail::broker

@@ -3,8 +3,9 @@
 // the request carried. No queue lies between: the answer goes from channel to channel, and is lost
 // when the asker is gone.
 //
-// The name is "amq.rabbitmq.reply-to.", the asker's shard in four hexadecimal digits, a dot, and
-// text that cannot be guessed. The BrokerShard of that shard knows which channel it stands for.
+// The name is "amq.rabbitmq.reply-to.", the asker's node in eight hexadecimal digits, a dot, its
+// shard in four, a dot, and text that cannot be guessed. The BrokerShard of that shard knows which
+// channel it stands for. Clients may make names up: what they lead to need not exist.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,12 @@ inline constexpr std::string_view kReplyTo = "amq.rabbitmq.reply-to";
 
 inline bool names_reply_to(std::string_view name) { return name.starts_with(kReplyTo); }
 
-// The shard that a reply name leads to; none when it is no such name.
-std::optional<runtime::ShardId> shard_of_reply_name(std::string_view name);
+// Where a reply name leads to; none when it is no such name.
+struct ReplyPlace {
+  runtime::NodeId node;
+  runtime::ShardId shard;
+};
+std::optional<ReplyPlace> place_of_reply_name(std::string_view name);
 
 // A name for a consumer of replies on this shard.
 std::string make_reply_name(BrokerShard& broker_shard);

@@ -5,7 +5,10 @@
 #include "broker/channel.h"
 #include "broker/connection_info.h"
 #include "broker/http/limits.h"
+#include "broker/letters_codec.h"
 #include "broker/runtime/log.h"
+#include "broker/runtime/uv/uv_side_env.h"
+#include "queue/letters_codec.h"
 
 namespace ringtail::broker {
 
@@ -19,12 +22,41 @@ namespace {
 // As sysexits.h: an error while doing input or output.
 constexpr int kExitDisk = 74;
 
+// Where peers reach this node: the host of its name.
+std::string host_of_node(const runtime::Config& config) {
+  if (!config.cluster.host.empty()) return config.cluster.host;
+  return config.node_name.substr(config.node_name.find('@') + 1);
+}
+
+cluster::ControlPlaneOptions control_options(const runtime::Config& config,
+                                             const cluster::DataDirectory& directory) {
+  cluster::ControlPlaneOptions options;
+  options.identity = directory.identity;
+  options.cookie = directory.cookie;
+  options.name = config.node_name;
+  options.host = host_of_node(config);
+  options.data_dir = config.data_dir;
+  options.bind = config.bind;
+  options.port = config.cluster.port;
+  options.data_shards = static_cast<std::uint16_t>(config.shards);
+  options.times = {config.cluster.heartbeat_ms, config.cluster.lease_ms,
+                   config.cluster.node_down_ms};
+  for (const runtime::PeerAddress& peer : config.cluster.join) {
+    options.formation.join.push_back({peer.host, peer.port});
+  }
+  for (const std::string& name : config.cluster.peers) {
+    options.formation.listed.push_back(
+        {{}, name, {name.substr(name.find('@') + 1), config.cluster.port}});
+  }
+  return options;
+}
+
 }  // namespace
 
 Node::Node(runtime::Config config)
     : config_(std::move(config)),
       shard_count_(static_cast<std::uint16_t>(config_.shards)),
-      mailboxes_(shard_count_),
+      mailboxes_(shard_count_ + std::size_t{1}),
       per_shard_(shard_count_),
       gateway_(
           shard_count_,
@@ -33,14 +65,32 @@ Node::Node(runtime::Config config)
               call(*per_shard_[shard.value].broker_shard);
             });
           },
-          http::kGatewayTimeoutMs) {
+          http::kGatewayTimeoutMs) {}
+
+Status Node::read_data_directory() {
+  runtime::UvSideEnv side;
+  auto opened =
+      cluster::open_data_directory(side.env(), config_.data_dir, config_.cluster.cookie_file);
+  if (!opened.ok()) return opened.status();
+  data_directory_ = std::move(opened).value();
+  return {};
+}
+
+void Node::make_shards() {
+  const NodeId node = data_directory_.identity.node;
+  queue::add_codecs(codecs_);
+  add_codecs(codecs_);
   for (std::uint16_t i = 0; i < shard_count_; ++i) {
     PerShard& mine = per_shard_[i];
     const bool first = i == 0;
     shards_.emplace_back(
-        NodeId{0}, ShardId{i}, mailboxes_,
+        node, ShardId{i}, mailboxes_,
         [this, &mine](Shard& shard) {
           mine.broker_shard = std::make_unique<BrokerShard>(shard, config_, shard_count_);
+          mine.bus = std::make_unique<cluster::MessageBus>(shard, shard_count_,
+                                                           data_directory_.cookie, codecs_);
+          mine.bus->add_watcher(*mine.broker_shard);
+          shard.set_remote(mine.bus.get());
         },
         [this, &mine, first](Shard&) {
           if (first) {
@@ -49,17 +99,28 @@ Node::Node(runtime::Config config)
             memory_monitor_.reset();
             boot_.reset();
           }
+          mine.bus->remove_watcher(*mine.broker_shard);
           mine.broker_shard.reset();
+          mine.bus.reset();
         });
   }
+  shards_.emplace_back(
+      node, ShardId{shard_count_}, mailboxes_,
+      [this](Shard& shard) {
+        control_ = std::make_unique<cluster::ControlPlane>(
+            shard, control_options(config_, data_directory_));
+      },
+      [this](Shard&) { control_.reset(); });
 }
 
 Node::~Node() { stop(); }
 
 Status Node::start() {
+  if (Status status = read_data_directory(); !status.ok()) return status;
+  make_shards();
   running_ = true;
   for (runtime::UvShard& shard : shards_) {
-    if (const Status status = shard.start(); !status.ok()) {
+    if (Status status = shard.start(); !status.ok()) {
       stop();
       return status;
     }
@@ -86,14 +147,13 @@ void Node::reload_certificate() {
   });
 }
 
-Status Node::boot() {
+Status Node::come_to_cluster(bool& empty) {
   Status result;
-  booted_ = true;
-  shards_[0].call_and_await([this, &result](Shard&, std::function<void()> done) {
-    boot_ = std::make_unique<Boot>(*per_shard_[0].broker_shard);
-    boot_->start(
-        [&result, done = std::move(done)](const Status& status) {
-          result = status;
+  shards_.back().call_and_await([&](Shard&, std::function<void()> done) {
+    control_->start(
+        [&, done = std::move(done)](const cluster::ControlPlane::Started& started) {
+          result = started.status;
+          empty = started.empty;
           done();
         },
         [](const Status& why) {
@@ -102,6 +162,21 @@ Status Node::boot() {
           runtime::log(runtime::LogLevel::kError, "node", "stopping at once: {}", why.text());
           std::_Exit(kExitDisk);
         });
+  });
+  return result;
+}
+
+Status Node::boot() {
+  bool empty = false;
+  if (Status status = come_to_cluster(empty); !status.ok()) return status;
+  Status result;
+  booted_ = true;
+  shards_[0].call_and_await([&](Shard&, std::function<void()> done) {
+    boot_ = std::make_unique<Boot>(*per_shard_[0].broker_shard);
+    boot_->start(empty, [&result, done = std::move(done)](const Status& status) {
+      result = status;
+      done();
+    });
   });
   return result;
 }
@@ -138,14 +213,17 @@ void Node::stop() {
   running_ = false;
   http_server_.reset();
   if (booted_) {
+    shards_.back().call_and_await(
+        [this](Shard&, std::function<void()> done) { control_->leave(std::move(done)); });
     for (std::uint16_t i = 0; i < shard_count_; ++i) {
       shards_[i].call_and_await([this, i](Shard&, std::function<void()> done) {
         per_shard_[i].broker_shard->stores().close(std::move(done));
       });
     }
-    shards_[0].call_and_await([this](Shard&, std::function<void()> done) {
-      per_shard_[0].broker_shard->metadata().close(std::move(done));
-    });
+  }
+  if (control_ != nullptr) {
+    shards_.back().call_and_await(
+        [this](Shard&, std::function<void()> done) { control_->close(std::move(done)); });
   }
   for (runtime::UvShard& shard : shards_) shard.stop();
   for (runtime::UvShard& shard : shards_) shard.join();

@@ -16,6 +16,9 @@
 #include "broker/runtime/mailbox.h"
 #include "broker/runtime/status.h"
 #include "broker/runtime/uv/uv_shard.h"
+#include "cluster/control_plane.h"
+#include "cluster/data_directory.h"
+#include "cluster/message_bus.h"
 
 namespace ringtail::broker {
 
@@ -25,9 +28,10 @@ class Node {
   explicit Node(runtime::Config config);
   ~Node();
 
-  // Starts the shards, brings the metadata from the data directory (boot.h), then opens the
-  // listeners, HTTP's last. On failure nothing is left running. Later the process ends, with exit
-  // code 74, when the disk does not keep the metadata any more.
+  // Reads who it is from the data directory, starts the shards, comes to its cluster
+  // (cluster/control_plane.h), brings its queues back (boot.h), then opens the listeners, HTTP's
+  // last. On failure nothing is left running. Later the process ends, with exit code 74, when the
+  // disk does not keep the metadata any more.
   runtime::Status start();
   // Looks whether the certificate files of TLS have changed. From any thread, while it runs.
   void reload_certificate();
@@ -39,17 +43,24 @@ class Node {
   void stop();
 
  private:
+  runtime::Status read_data_directory();
+  void make_shards();
   runtime::Status boot();
+  runtime::Status come_to_cluster(bool& empty);
 
   struct PerShard {
     std::unique_ptr<BrokerShard> broker_shard;
+    std::unique_ptr<cluster::MessageBus> bus;
   };
 
   const runtime::Config config_;
   const std::uint16_t shard_count_;
   runtime::Mailboxes mailboxes_;
-  std::vector<PerShard> per_shard_;  // each touched by its shard's thread alone
-  std::vector<runtime::UvShard> shards_;
+  std::vector<PerShard> per_shard_;       // each touched by its shard's thread alone
+  std::vector<runtime::UvShard> shards_;  // the control shard is the last
+  cluster::DataDirectory data_directory_;
+  runtime::LetterCodecs codecs_;
+  std::unique_ptr<cluster::ControlPlane> control_;  // on the control shard
   // On shard 0.
   std::unique_ptr<Boot> boot_;
   std::unique_ptr<Listener> listener_;
@@ -59,7 +70,7 @@ class Node {
   http::ShardGateway gateway_;
   std::unique_ptr<http::HttpServer> http_server_;
   bool running_ = false;
-  bool booted_ = false;  // the metadata was opened, or tried to: it has to be closed
+  bool booted_ = false;  // stores were opened, or tried to: they have to be closed
 
   runtime::Status start_http();
 };

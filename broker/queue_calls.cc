@@ -4,6 +4,7 @@
 #include <memory>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace ringtail::broker {
 
@@ -13,14 +14,23 @@ QueueCalls::~QueueCalls() { shard_.remove(address_.actor); }
 
 void QueueCalls::ask(const cluster::metadata::QueueRecord& queue, const QueueQuestion& question,
                      Done done) {
+  if (down_.contains(queue.home)) {
+    done({.node_down = true});
+    return;
+  }
   const queue::RequestId request = next_request_++;
-  waiting_[request] = std::move(done);
+  waiting_[request] = {queue.home, std::move(done)};
   const runtime::Address to = queue.address();
   if (question.what == QueueQuestion::What::kTry) {
     try_queue(queue, request);
   } else if (question.what == QueueQuestion::What::kPurge) {
     auto letter = std::make_unique<queue::Purge>(queue.qid);
     letter->request = request;
+    shard_.post(address_, to, std::move(letter));
+  } else if (question.what == QueueQuestion::What::kInspect) {
+    auto letter = std::make_unique<queue::Inspect>(queue.qid);
+    letter->request = request;
+    letter->counts_as_use = false;
     shard_.post(address_, to, std::move(letter));
   } else {
     auto letter = std::make_unique<queue::Delete>(queue.qid);
@@ -42,7 +52,9 @@ void QueueCalls::try_queue(const cluster::metadata::QueueRecord& queue, queue::R
   queue::MessageRef message(queue::Message::create(route, kNoProperties, kBody.size(), {}));
   message->append_body(runtime::as_bytes(kBody));
   auto publish = std::make_unique<queue::Publish>(queue.qid);
-  publish->first_number = ++published_[queue.qid];
+  Published& published = published_[queue.qid];
+  published.node = queue.home;
+  publish->first_number = ++published.last;
   publish->messages.push_back(std::move(message));
   shard_.post(address_, to, std::move(publish));
   auto get = std::make_unique<queue::Get>(queue.qid);
@@ -62,12 +74,38 @@ void QueueCalls::receive(runtime::LetterPtr letter) noexcept {
     const auto& got = runtime::letter_cast<queue::GetResult>(*letter);
     if (got.answer == queue::Answer::kNotFound) published_.erase(got.qid);
     answered(got.request, {got.answer, got.message ? 1U : 0U});
+  } else if (letter->kind == queue::kInspected) {
+    const auto& inspected = runtime::letter_cast<queue::Inspected>(*letter);
+    answered(inspected.request,
+             {.answer = inspected.answer,
+              .stats = {.messages_ready = inspected.messages_ready,
+                        .messages_unacknowledged = inspected.messages_unacknowledged,
+                        .message_bytes_ready = inspected.message_bytes_ready,
+                        .published = inspected.published,
+                        .delivered = inspected.delivered,
+                        .acknowledged = inspected.acknowledged,
+                        .redelivered = inspected.redelivered,
+                        .consumers = inspected.consumers}});
   }
+}
+
+void QueueCalls::peer_changed(runtime::NodeId node, bool up) {
+  if (up) {
+    down_.erase(node);
+    return;
+  }
+  down_.insert(node);
+  std::erase_if(published_, [&](const auto& entry) { return entry.second.node == node; });
+  std::vector<queue::RequestId> lost;
+  for (const auto& [request, waiting] : waiting_) {
+    if (waiting.node == node) lost.push_back(request);
+  }
+  for (const queue::RequestId request : lost) answered(request, {.node_down = true});
 }
 
 void QueueCalls::answered(queue::RequestId request, const QueueAnswer& answer) {
   const auto waiting = waiting_.extract(request);
-  if (!waiting.empty()) waiting.mapped()(answer);
+  if (!waiting.empty()) waiting.mapped().done(answer);
 }
 
 }  // namespace ringtail::broker

@@ -3,25 +3,31 @@
 
 #include <cstdint>
 #include <functional>
-#include <unordered_map>
+#include <map>
+#include <set>
 
 #include "broker/runtime/letter.h"
 #include "broker/runtime/shard.h"
 #include "cluster/metadata/records.h"
 #include "queue/letters.h"
+#include "queue/queue_process.h"
 
 namespace ringtail::broker {
 
 struct QueueQuestion {
   // kTry: publishes a message to the queue and gets one from it.
-  enum class What : std::uint8_t { kPurge, kDelete, kTry } what = What::kPurge;
+  // kInspect: how much it holds.
+  enum class What : std::uint8_t { kPurge, kDelete, kTry, kInspect } what = What::kPurge;
   bool if_unused = false;  // of kDelete
   bool if_empty = false;
 };
 
 struct QueueAnswer {
   queue::Answer answer = queue::Answer::kNotFound;
-  std::uint64_t messages = 0;  // purged, deleted with the queue, or got from it
+  std::uint64_t messages = 0;    // purged, deleted with the queue, or got from it
+  queue::QueueStats stats = {};  // of kInspect
+  // kNotFound because the node of the queue is not reached: nothing is known of the queue.
+  bool node_down = false;
 };
 
 // Owned by the BrokerShard, on its shard; an actor, which queues of any shard answer.
@@ -32,21 +38,34 @@ class QueueCalls final : public runtime::Actor {
   explicit QueueCalls(runtime::Shard& shard);
   ~QueueCalls() override;
 
-  // `done` runs on this shard when the answer has come; a queue that is gone has one, too.
+  // `done` runs on this shard when the answer has come; a queue that is gone has one, too, and one
+  // whose node goes or is not reached (then within this call).
   void ask(const cluster::metadata::QueueRecord& queue, const QueueQuestion& question, Done done);
+
+  void peer_changed(runtime::NodeId node, bool up);
 
   void receive(runtime::LetterPtr letter) noexcept override;
 
  private:
+  struct Waiting {
+    runtime::NodeId node;  // of the queue
+    Done done;
+  };
+  struct Published {
+    runtime::NodeId node;
+    std::uint64_t last = 0;
+  };
+
   void try_queue(const cluster::metadata::QueueRecord& queue, queue::RequestId request);
   void answered(queue::RequestId request, const QueueAnswer& answer);
 
   runtime::Shard& shard_;
   const runtime::Address address_;
   queue::RequestId next_request_ = 1;
-  std::unordered_map<queue::RequestId, Done> waiting_;
+  std::map<queue::RequestId, Waiting> waiting_;
   // What a queue has been sent by kTry, for its next number; as long as the queue answers.
-  std::unordered_map<runtime::Qid, std::uint64_t> published_;
+  std::map<runtime::Qid, Published> published_;
+  std::set<runtime::NodeId> down_;
 };
 
 }  // namespace ringtail::broker

@@ -1,5 +1,7 @@
 // A channel's line to one queue: where it is, what is gathered for it in this turn, and how much of
-// what was published to it is not yet settled. Lives in its channel; made on first use.
+// what was published to it is not yet settled. Lives in its channel; made on first use. When the
+// queue's node goes the line is lost: nothing travels on it any more, and it stays only as long as
+// the client has deliveries that came on it. What follows has a new line.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +42,7 @@ struct QueueLink {
   std::deque<std::uint64_t> confirm_sequences;
   std::uint64_t confirm_from = 0;
   bool full = false;  // counted as full at the connection
+  bool down = false;  // the queue's node is not reached: what is published to it is refused
 
   // --- deliveries given back, this turn's ---
   std::unique_ptr<queue::Ack> acks;
@@ -57,6 +60,7 @@ struct QueueLink {
   queue::ConsumerId paused_consumer = 0;
   bool resuming = false;  // the end of the pause was asked for
   bool dirty = false;     // has something gathered
+  bool lost = false;
 
   bool open() const { return messages.open() && bytes.open(); }
   bool idle() const {

@@ -7,8 +7,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <set>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "broker/runtime/letter.h"
@@ -29,6 +32,12 @@ class QueuePublisher final : public runtime::Actor, private runtime::TurnTask {
   void publish(const cluster::metadata::QueueRecord& queue, queue::MessageRef message);
   // The queue is gone; what is gathered for it goes with it.
   void forget(runtime::Qid qid);
+  // A node is not reached any more, or again. What its queues have not settled is lost, and so is
+  // what is published to them until it is up.
+  void peer_changed(runtime::NodeId peer, bool up);
+
+  // `done` runs when all that was published until now has been settled or lost: at once, or then.
+  void when_settled(std::function<void()> done);
 
   // Messages that their queues have not settled yet.
   std::uint64_t unsettled() const { return unsettled_; }
@@ -45,11 +54,20 @@ class QueuePublisher final : public runtime::Actor, private runtime::TurnTask {
     std::unique_ptr<queue::Publish> publishes;  // this turn's
   };
 
+  // Of when_settled(): up to which number each queue has to have settled.
+  struct Waiter {
+    std::vector<std::pair<runtime::Qid, std::uint64_t>> missing;
+    std::function<void()> done;
+  };
+
   void turn_end() noexcept override;
+  void look_at_waiters();
 
   runtime::Shard& shard_;
   const runtime::Address address_;
+  std::vector<Waiter> waiters_;
   std::unordered_map<runtime::Qid, Line> lines_;
+  std::set<runtime::NodeId> down_;
   std::vector<runtime::Qid> dirty_;  // have something gathered, in the order of its coming
   std::uint64_t unsettled_ = 0;
 };

@@ -53,6 +53,15 @@ ShardId RecentHistory::owner_of(const Name& exchange) const {
   return ShardId{static_cast<std::uint16_t>(hash % outgoing_.size())};
 }
 
+Address RecentHistory::owner_address(const std::string& vhost, const std::string& exchange) const {
+  return address_on(owner_of({vhost, exchange}));
+}
+
+bool RecentHistory::remembers(const std::string& vhost, const std::string& exchange) const {
+  const Exchange* found = routes_.find(vhost, exchange);
+  return found != nullptr && RouteTable::record(*found).type == kType;
+}
+
 Address RecentHistory::address_on(ShardId shard) const {
   return {shard_.node(), shard, kRecentHistoryActor};
 }
@@ -98,8 +107,7 @@ void RecentHistory::send(ShardId owner, bool answer) {
 
 void RecentHistory::binding_added(const BindingRecord& record) {
   if (!observing_) return;
-  const Exchange* source = routes_.find(record.vhost, record.source);
-  if (source == nullptr || RouteTable::record(*source).type != kType) return;
+  if (!remembers(record.vhost, record.source)) return;
   const ShardId owner = owner_of({record.vhost, record.source});
   send(owner, false);
   auto mark = std::make_unique<HistoryMark>();
@@ -134,6 +142,9 @@ void RecentHistory::receive(runtime::LetterPtr letter) noexcept {
     case kHistoryMark:
       on_mark(runtime::letter_cast<HistoryMark>(*letter));
       break;
+    case kAwaitHistory:
+      on_await(runtime::letter_cast<AwaitHistory>(*letter));
+      break;
     default:
       RT_CHECK(false, "a letter that RecentHistory does not know");
   }
@@ -164,8 +175,11 @@ void RecentHistory::on_mark(const HistoryMark& letter) {
   auto found = pending_.find(letter.version);
   if (found == pending_.end()) {
     const auto known = histories_.find({letter.binding.vhost, letter.binding.source});
-    Pending fresh{letter.binding, known == histories_.end() ? History(0) : known->second,
-                  std::vector<bool>(outgoing_.size(), false), 0};
+    Pending fresh{letter.binding,
+                  known == histories_.end() ? History(0) : known->second,
+                  std::vector<bool>(outgoing_.size(), false),
+                  0,
+                  {}};
     if (known == histories_.end()) {
       const auto record = view_.exchange(letter.binding.vhost, letter.binding.source);
       if (record != nullptr) fresh.history = History(length_of(*record));
@@ -176,6 +190,7 @@ void RecentHistory::on_mark(const HistoryMark& letter) {
   pending.marked[letter.from.shard.value] = true;
   if (++pending.marks < outgoing_.size()) return;
   deliver(pending);
+  for (const auto& [to, request] : pending.awaited) tell_when_settled(to, request);
   pending_.erase(found);
 }
 
@@ -183,8 +198,34 @@ void RecentHistory::on_mark(const HistoryMark& letter) {
 // began after that binding). Nothing may wait for it for ever.
 void RecentHistory::drop_overdue(std::size_t shard, std::uint64_t version) {
   for (auto at = pending_.begin(); at != pending_.end() && at->first < version;) {
-    at = at->second.marked[shard] ? std::next(at) : pending_.erase(at);
+    if (at->second.marked[shard]) {
+      ++at;
+      continue;
+    }
+    for (const auto& [to, request] : at->second.awaited) tell_when_settled(to, request);
+    at = pending_.erase(at);
   }
+}
+
+// The binding that the asker waits for is known to every shard, but marks of it may be under way.
+// Those of a later binding come behind them, so the last one answers.
+void RecentHistory::on_await(const AwaitHistory& letter) {
+  for (auto at = pending_.rbegin(); at != pending_.rend(); ++at) {
+    if (at->second.binding.vhost != letter.vhost || at->second.binding.source != letter.exchange) {
+      continue;
+    }
+    at->second.awaited.emplace_back(letter.from, letter.request);
+    return;
+  }
+  tell_when_settled(letter.from, letter.request);
+}
+
+void RecentHistory::tell_when_settled(const Address& to, std::uint64_t request) {
+  publisher_.when_settled([this, to, request] {
+    auto answer = std::make_unique<HistoryDelivered>();
+    answer->request = request;
+    shard_.post(address_on(shard_.id()), to, std::move(answer));
+  });
 }
 
 void RecentHistory::deliver(const Pending& pending) {

@@ -9,7 +9,9 @@
 // A new binding becomes known to one shard after the other, and a message that a shard routed by
 // the binding must not come out of the history once more. So each shard, when it learns of the
 // binding, sends the owner a mark behind what it routed before; when all marks are there, the owner
-// delivers what came from each shard before its mark. Once, and nothing is missing.
+// delivers what came from each shard before its mark. Once, and nothing is missing. A channel that
+// made a binding waits until that has happened before it answers, so that whoever hears bind-ok
+// finds the history of its node in the queue.
 //
 // Histories live in memory: they are bounded (limits.h), and gone with the node or the exchange.
 #pragma once
@@ -35,6 +37,8 @@ enum HistoryLetterKind : runtime::LetterKind {
   kRemember = runtime::kBrokerLetters + 0x40,  // any shard -> owner
   kRemembered,                                 // owner -> that shard
   kHistoryMark,                                // every shard -> owner
+  kAwaitHistory,                               // any actor -> owner
+  kHistoryDelivered,                           // owner -> that actor
 };
 
 using ExchangePtr = std::shared_ptr<const cluster::metadata::ExchangeRecord>;
@@ -69,6 +73,19 @@ struct HistoryMark : runtime::Letter {
   cluster::metadata::BindingRecord binding;
 };
 
+// Answered by HistoryDelivered when queues have settled what the bindings bring them that the asker
+// knows of.
+struct AwaitHistory : runtime::Letter {
+  AwaitHistory() : Letter(kAwaitHistory) {}
+  std::uint64_t request = 0;
+  std::string vhost;
+  std::string exchange;
+};
+struct HistoryDelivered : runtime::Letter {
+  HistoryDelivered() : Letter(kHistoryDelivered) {}
+  std::uint64_t request = 0;
+};
+
 // One per shard; lives as long as the shard's replica.
 class RecentHistory final : public runtime::Actor,
                             public cluster::metadata::Observer,
@@ -80,6 +97,12 @@ class RecentHistory final : public runtime::Actor,
 
   // The message has passed these exchanges (RouteTable::route's `remembering`).
   void remember(const std::vector<const Exchange*>& exchanges, const queue::MessageRef& message);
+
+  // Whether a binding from this exchange brings something: then its owner is asked (AwaitHistory).
+  bool remembers(const std::string& vhost, const std::string& exchange) const;
+  runtime::Address owner_address(const std::string& vhost, const std::string& exchange) const;
+
+  void peer_changed(runtime::NodeId peer, bool up) { publisher_.peer_changed(peer, up); }
 
   void receive(runtime::LetterPtr letter) noexcept override;
   void binding_added(const cluster::metadata::BindingRecord& record) override;
@@ -101,6 +124,7 @@ class RecentHistory final : public runtime::Actor,
     History history;
     std::vector<bool> marked;  // by shard
     std::uint16_t marks = 0;
+    std::vector<std::pair<runtime::Address, std::uint64_t>> awaited;  // by whom, as which request
   };
 
   void turn_end() noexcept override;
@@ -112,6 +136,8 @@ class RecentHistory final : public runtime::Actor,
   void drop_overdue(std::size_t shard, std::uint64_t version);
   void deliver(const Pending& pending);
   void deliver_through(const Exchange& exchange, const queue::MessageRef& message);
+  void on_await(const AwaitHistory& letter);
+  void tell_when_settled(const runtime::Address& to, std::uint64_t request);
 
   runtime::Shard& shard_;
   const cluster::metadata::View& view_;

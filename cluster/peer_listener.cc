@@ -103,8 +103,8 @@ class PeerListener::Reception final : public runtime::StreamEvents {
 
   void refuse(const LinkWelcome& answer) {
     state_ = State::kRefused;
-    listener_.note("link of " + handshake_.hello().identity.name + " (" + name_ +
-                   ") refused: " + std::string(to_text(answer.refusal)) + ": " + answer.reason);
+    listener_.note("link of " + handshake_.hello().identity.name +
+                   " refused: " + std::string(to_text(answer.refusal)) + ": " + answer.reason);
     if (stream_->pending_write()) return listener_.ended(*this);
     if (write(handshake_.answer(listener_.cookie_, answer))) listener_.ended(*this);
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 
 #include "cluster/link_limits.h"
@@ -11,28 +12,24 @@ namespace ringtail::cluster {
 
 class QuietLog {
  public:
-  // Whether this line is to be logged now: it is another than the last one or that is long ago, and
-  // there were not too many of late.
+  // Whether this line is to be logged now: it was not of late, and there were not too many others.
   bool due(const std::string& line, std::uint64_t now_ms) {
-    if (line == last_ && now_ms - last_ms_ < kLogAgainMs) return false;
     if (now_ms - window_ms_ >= kLogAgainMs) {
       window_ms_ = now_ms;
-      lines_ = 0;
+      count_ = 0;
+      lines_.clear();
     }
-    if (lines_ >= kLogLinesMax) return false;
-    ++lines_;
-    last_ = line;
-    last_ms_ = now_ms;
+    if (count_ >= kLogLinesMax || !lines_.insert(line).second) return false;
+    ++count_;
     return true;
   }
   // Things are well: the next line is news.
-  void reset() { last_.clear(); }
+  void reset() { lines_.clear(); }
 
  private:
-  std::string last_;
-  std::uint64_t last_ms_ = 0;
   std::uint64_t window_ms_ = 0;
-  unsigned lines_ = 0;
+  unsigned count_ = 0;
+  std::set<std::string> lines_;  // of this window
 };
 
 }  // namespace ringtail::cluster

@@ -1,5 +1,7 @@
 #include "queue/consumers.h"
 
+#include <algorithm>
+
 #include "broker/runtime/check.h"
 #include "queue/channel_link.h"
 
@@ -62,8 +64,11 @@ bool Consumers::credit(Consumer& consumer, const Credit& letter) {
   consumer.paused_ = letter.paused;
   consumer.delivery_limit_ = letter.delivery_limit;
   consumer.written_bytes_.set_limit(letter.window_bytes);
-  consumer.written_messages_.settled(letter.written_messages);
-  consumer.written_bytes_.settled(letter.written_bytes);
+  // Never beyond what was sent, whatever another node says.
+  consumer.written_messages_.settled(
+      std::min(letter.written_messages, consumer.written_messages_.position()));
+  consumer.written_bytes_.settled(
+      std::min(letter.written_bytes, consumer.written_bytes_.position()));
   if (consumer.link_.delivery_limit == letter.channel_limit) {
     place(consumer);
   } else {

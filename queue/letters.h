@@ -151,10 +151,11 @@ struct Purge : QueueLetter {
   RequestId request = 0;
 };
 
-// What a declare of an existing queue asks: the queue counts as used.
+// What a declare of an existing queue asks: the queue counts as used, unless it is a mere look.
 struct Inspect : QueueLetter {
   explicit Inspect(Qid queue) : QueueLetter(kInspect, queue) {}
   RequestId request = 0;
+  bool counts_as_use = true;
 };
 
 // Deletes the queue if the conditions hold. Answered by DeleteResult once every shard has forgotten

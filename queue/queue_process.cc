@@ -54,6 +54,8 @@ QueueProcess::~QueueProcess() {
 
 void QueueProcess::receive(LetterPtr letter) noexcept {
   owner_.check();
+  // Other nodes do not wait for this one's start, and numbers go on where they ended.
+  if (held_) return early_.push_back(std::move(letter));
   using runtime::letter_cast;
   switch (static_cast<QueueLetterKind>(letter->kind)) {
     case kPublish:
@@ -315,7 +317,10 @@ void QueueProcess::on_consume(const Consume& letter) {
   ChannelLink& link = link_of(letter.from);
   const auto [at, added] =
       link.consumers.emplace(letter.consumer, std::make_unique<Consumer>(link, letter));
-  RT_CHECK(added, "a consumer id that was used before");
+  if (!added) {
+    RT_CHECK(letter.from.node != shard_.node(), "a consumer id that was used before");
+    return;
+  }
   consumers_.add(*at->second, letter.priority, letter.exclusive);
   dispatch();
 }
@@ -355,29 +360,49 @@ void QueueProcess::on_credit(const Credit& letter) {
 
 void QueueProcess::on_channel_gone(const ChannelGone& letter) {
   std::erase_if(waiting_gets_, [&](const WaitingGet& get) { return get.from == letter.from; });
-  if (ChannelLink* link = find_link(letter.from)) forget(*link);
+  if (ChannelLink* link = find_link(letter.from)) forget({&link, 1});
   if (!letter.wants_notice) return;
   auto notice = std::make_unique<ChannelForgotten>(qid_);
   notice->request = letter.request;
   shard_.post(address_, letter.notify, std::move(notice));
 }
 
-void QueueProcess::forget(ChannelLink& going) {
-  ChannelLink* link = &going;
+void QueueProcess::peer_down(runtime::NodeId peer) {
+  std::erase_if(early_, [&](const LetterPtr& letter) { return letter->from.node == peer; });
+  std::erase_if(waiting_gets_, [&](const WaitingGet& get) { return get.from.node == peer; });
+  // The node's next life uses its addresses again: nothing may be sent to them.
+  if (backing_ != nullptr) {
+    std::erase_if(backing_->unkept,
+                  [&](const Backing::Unkept& one) { return one.channel.node == peer; });
+  }
+  std::vector<ChannelLink*> going;
+  for (auto at = links_.lower_bound({peer, {}, {}}); at != links_.end(); ++at) {
+    if (at->first.node != peer) break;
+    going.push_back(&at->second);
+  }
+  if (!going.empty()) forget(going);
+}
+
+// All consumers go before the first message comes back: it must not be sent to one of them.
+void QueueProcess::forget(std::span<ChannelLink* const> going) {
   bool had_consumers = false;
-  for (auto& [id, consumer] : link->consumers) {
-    if (consumer->cancelled()) continue;
-    consumers_.remove(*consumer);
-    had_consumers = true;
+  for (ChannelLink* link : going) {
+    for (auto& [id, consumer] : link->consumers) {
+      if (consumer->cancelled()) continue;
+      consumers_.remove(*consumer);
+      had_consumers = true;
+    }
   }
-  for (;;) {
-    Unacked::Held held = unacked_.release_first(*link);
-    if (!held.entry) break;
-    take_back(held);
+  for (ChannelLink* link : going) {
+    for (;;) {
+      Unacked::Held held = unacked_.release_first(*link);
+      if (!held.entry) break;
+      take_back(held);
+    }
+    if (link->is_linked()) unflushed_.erase(unflushed_.iterator_to(*link));
+    if (last_link_ == link) last_link_ = nullptr;
+    links_.erase(Address(link->address));
   }
-  if (link->is_linked()) unflushed_.erase(unflushed_.iterator_to(*link));
-  if (last_link_ == link) last_link_ = nullptr;
-  links_.erase(Address(link->address));
   if (had_consumers) consumer_left();
   settled();
 }
@@ -435,7 +460,7 @@ std::vector<ConsumerStats> QueueProcess::consumer_stats() const {
 }
 
 void QueueProcess::on_inspect(const Inspect& letter) {
-  watch_use();
+  if (letter.counts_as_use) watch_use();
   auto reply = reply_to<Inspected>(letter);
   if (going_) {
     reply->answer = Answer::kNotFound;
@@ -487,6 +512,11 @@ void QueueProcess::remove_self() {
 void QueueProcess::removed() {
   going_ = true;
   refuse_gets();
+  // To whoever answers in the place of queues that are gone.
+  for (LetterPtr& letter : std::exchange(early_, {})) {
+    const runtime::Address from = letter->from;
+    shard_.post(from, address_, std::move(letter));
+  }
   if (store_ != nullptr) {
     store_->erase();
     settle_all();

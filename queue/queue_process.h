@@ -20,6 +20,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -91,8 +92,11 @@ class QueueProcess final : public runtime::Actor,
   // What a restart found, before anything else happens to the queue; `done` when it is in place.
   // The queue is unusable if it is damaged; `done` says why.
   void restore(store::JournaledQueue journaled, std::function<void(const runtime::Status&)> done);
-  // Every queue of the node has what it had: it may deliver, drop and expire.
+  // Every queue of the node has what it had: it may deliver, drop and expire, and handles what has
+  // come meanwhile.
   void serve();
+  // Nothing comes from that node's channels any more, nothing reaches them: they have ended.
+  void peer_down(runtime::NodeId peer);
   // Whether the journals of former starts say anything of it.
   bool has_former_journals() const { return store_ != nullptr && store_->has_former(); }
   // `done` when the journals of former starts say nothing that is not kept elsewhere.
@@ -222,8 +226,8 @@ class QueueProcess final : public runtime::Actor,
   // What is kept of a channel: null when there is nothing, or made now.
   ChannelLink* find_link(const runtime::Address& channel);
   ChannelLink& link_of(const runtime::Address& channel);
-  // The channel has ended.
-  void forget(ChannelLink& going);
+  // The channels, none twice, have ended.
+  void forget(std::span<ChannelLink* const> going);
   void mark_unflushed(ChannelLink& link);
   void flush(ChannelLink& link);
   // Posts an answer behind everything that was gathered for the channel.
@@ -270,6 +274,7 @@ class QueueProcess final : public runtime::Actor,
   bool plain_ = true;   // messages need not be looked at when they come, unless they expire
   bool keeps_ = false;  // persistent messages are kept on the disk
   bool held_ = false;   // until serve()
+  std::vector<runtime::LetterPtr> early_;  // that came until then
   QueueState state_;
   Unacked unacked_;
   Consumers consumers_;

@@ -342,6 +342,7 @@ void QueueProcess::take_restored(QueueStore::Restored& restored) {
 
 void QueueProcess::serve() {
   held_ = false;
+  for (runtime::LetterPtr& letter : std::exchange(early_, {})) receive(std::move(letter));
   dispatch();
   serve_gets();
   shard_.flush_batches_at_turn_end(*this);

@@ -73,6 +73,7 @@ QueueRegistry::QueueRegistry(runtime::Shard& shard, cluster::metadata::View& vie
                              RemoveQueue proposer, DeadLetterSink& dead_letters,
                              store::StoreShard* stores)
     : shard_(shard),
+      view_(view),
       removals_(shard, std::move(proposer)),
       discard_(shard),
       dead_letters_(dead_letters),
@@ -99,8 +100,20 @@ Qid QueueRegistry::visit_some(Qid after, std::size_t limit,
   return at == queues_.end() ? Qid{0} : last;
 }
 
+void QueueRegistry::peer_down(runtime::NodeId peer) {
+  for (auto& [qid, queue] : queues_) queue->peer_down(peer);
+  for (auto& [qid, letters] : early_) {
+    std::erase_if(letters, [peer](const auto& letter) { return letter->from.node == peer; });
+  }
+  removals_.peer_down(peer);
+}
+
 // Letters of any kind come here: only those to queues are more than Letters.
 void QueueRegistry::receive(runtime::LetterPtr letter) noexcept {
+  if (letter->kind >= kPublish && letter->kind <= kChannelGone) {
+    const Qid to = static_cast<const QueueLetter&>(*letter).qid;
+    if (to >= view_.next_qid()) return early_[to].push_back(std::move(letter));
+  }
   if (letter->kind == kChannelGone) {
     const auto& gone = letter_cast<ChannelGone>(*letter);
     if (!gone.wants_notice) return;
@@ -120,12 +133,30 @@ runtime::Address QueueRegistry::address_of(Qid qid) const {
 }
 
 void QueueRegistry::queue_added(const std::shared_ptr<const QueueRecord>& record) {
-  if (record->home != shard_.node() || record->shard != shard_.id()) return;
+  if (record->home != shard_.node() || record->shard != shard_.id()) return release(record->qid);
   queues_.emplace(record->qid, std::make_unique<QueueProcess>(shard_, record, removals_, discard_,
                                                               dead_letters_, stores_));
+  release(record->qid);
   if (stores_ != nullptr && record->durable && !record->exclusive()) {
     without_directory_.push_back(record->qid);
     shard_.flush_batches_at_turn_end(*this);
+  }
+}
+
+void QueueRegistry::release(Qid qid) {
+  const auto found = early_.find(qid);
+  if (found == early_.end()) return;
+  std::vector<runtime::LetterPtr> letters = std::move(found->second);
+  early_.erase(found);
+  for (runtime::LetterPtr& letter : letters) {
+    const runtime::Address from = letter->from;
+    shard_.post(from, address_of(qid), std::move(letter));
+  }
+}
+
+void QueueRegistry::state_restored() {
+  while (!early_.empty() && early_.begin()->first < view_.next_qid()) {
+    release(early_.begin()->first);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "broker/runtime/letter.h"
 #include "broker/runtime/shard.h"
@@ -37,17 +38,27 @@ class QueueRegistry : public runtime::Actor,
   // `after` in the order of their qids; the last one visited, or Qid{0} when there is no more.
   Qid visit_some(Qid after, std::size_t limit, const std::function<void(QueueProcess&)>& visit);
 
+  // That node's channels have ended: what came from them is here already, nothing reaches them.
+  void peer_down(runtime::NodeId peer);
+
   void receive(runtime::LetterPtr letter) noexcept override;
   void queue_added(const std::shared_ptr<const cluster::metadata::QueueRecord>& record) override;
   void queue_changed(const std::shared_ptr<const cluster::metadata::QueueRecord>& record) override;
   void queue_removed(const cluster::metadata::QueueRecord& record) override;
+  void state_restored() override;
 
  private:
   runtime::Address address_of(Qid qid) const;
+  // Letters to this queue go to it, or to whoever answers in its place.
+  void release(Qid qid);
   // Makes directories of new queues, some in each turn.
   void turn_end() noexcept override;
 
   runtime::Shard& shard_;
+  const cluster::metadata::View& view_;
+  // To queues that this shard has not heard of yet: who sends them has, being further in the
+  // metadata's log.
+  std::map<Qid, std::vector<runtime::LetterPtr>> early_;
   Removals removals_;
   Discard discard_;
   DeadLetterSink& dead_letters_;

@@ -28,6 +28,14 @@ bool Removals::owe_notice(Qid qid, const runtime::Address& to, runtime::LetterPt
   return true;
 }
 
+void Removals::peer_down(runtime::NodeId node) {
+  const auto there = [node](const Owed& owed) { return owed.to.node == node; };
+  for (auto& [qid, removal] : owed_) {
+    std::erase_if(removal.notices, there);
+    std::erase_if(removal.answers, there);
+  }
+}
+
 void Removals::done(Qid qid) {
   const auto at = owed_.find(qid);
   RT_CHECK(at != owed_.end(), "a removal that ends twice");

@@ -36,6 +36,8 @@ class Removals {
   // The same for a notice to a consumer, which goes before the answers. False: no removal was
   // started, the caller keeps the notice.
   bool owe_notice(runtime::Qid qid, const runtime::Address& to, runtime::LetterPtr& notice);
+  // What is owed to that node is not owed any more.
+  void peer_down(runtime::NodeId node);
 
  private:
   struct Owed {

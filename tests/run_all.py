@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the tests of a build and adds them up: `make test`, `make unit`, `make asan`, `make tsan`.
 
-  tests/run_all.py --build DIR [--only lint,unit,formats,sim,fuzz,conformance,crash]
+  tests/run_all.py --build DIR [--only lint,unit,formats,sim,fuzz,conformance,crash,cluster]
 
 The last line is "N passed, N failed" (", N skipped" where some were), also written to
 DIR/test-summary.txt. Every child has a deadline and a process group of its own; whatever a child
@@ -247,8 +247,18 @@ def run_crash(runner):
                tally_of_last_line)
 
 
+def run_cluster(runner):
+    program = os.path.join(runner.build, "ringtail")
+    if not os.path.isfile(program):
+        runner.fail("cluster", f"no ringtail in {runner.build}")
+        return
+    runner.run("cluster", [sys.executable, "tests/cluster/run.py", "--broker-binary", program,
+                           "--slow", str(2 * runner.slow)], 300, tally_of_last_line)
+
+
 GROUPS = {"lint": run_lint, "unit": run_unit, "formats": run_formats, "sim": run_sim,
-          "fuzz": run_fuzz, "conformance": run_conformance, "crash": run_crash}
+          "fuzz": run_fuzz, "conformance": run_conformance, "crash": run_crash,
+          "cluster": run_cluster}
 
 
 # --- sanitizers ---

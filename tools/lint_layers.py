@@ -33,9 +33,9 @@ LAYERS = [
 # layer of its own, any other path for that one header.
 METADATA_READING = ["cluster/metadata/view.h", "cluster/metadata/records.h",
                     "cluster/metadata/queue_options.h"]
-QUEUE_FOR_BROKER = ["queue/message.h", "queue/letters.h", "queue/dead_letters.h",
-                    "queue/queue_process.h", "queue/queue_registry.h", "queue/recovery.h",
-                    "queue/store/store_shard.h"]
+QUEUE_FOR_BROKER = ["queue/message.h", "queue/letters.h", "queue/letters_codec.h",
+                    "queue/dead_letters.h", "queue/queue_process.h", "queue/queue_registry.h",
+                    "queue/recovery.h", "queue/store/store_shard.h"]
 MAY_INCLUDE = {
     "runtime": ["broker/runtime/"],
     "runtime/uv": ["broker/runtime/", "broker/runtime/uv/"],
@@ -57,7 +57,7 @@ EXTRA = {
     "broker/node.cc": ["broker/runtime/uv/"],
     "tools/perf/main.cc": ["broker/runtime/uv/"],
     # Which queues a node that does not run has.
-    "tools/ctl/data_directory.cc": ["cluster/metadata/log_reader.h"],
+    "tools/ctl/data_directory.cc": ["cluster/offline.h"],
 }
 
 ROOT_FOLDERS = ("broker/", "gm/", "cluster/", "queue/", "tools/", "tests/")

@@ -100,6 +100,9 @@ AmqpError frame_error(std::string text);                       // 501
 AmqpError syntax_error(std::string text);                      // 502
 AmqpError unexpected_frame(std::string text);                  // 505
 AmqpError connection_forced(std::string text);                 // 320
-AmqpError internal_error(std::string text);                    // 541
+// The metadata could not be changed: no majority of the cluster has agreed in time.
+inline constexpr std::string_view kNoMajority =
+    "the cluster has not agreed in time: this node reaches no majority of it";
+AmqpError internal_error(std::string text);  // 541
 
 }  // namespace ringtail::amqp

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "broker/amqp/errors.h"
 #include "broker/broker_shard.h"
 #include "broker/http/limits.h"
 
@@ -58,7 +59,14 @@ CommandResult Call::propose(cluster::metadata::Command command) {
           done();
         });
       }));
-  return answered ? *result : CommandResult{};
+  if (!answered) return {};
+  return agreed(result->outcome) ? *result : CommandResult{};
+}
+
+// A route that hears nothing of a missing majority cannot report a success.
+bool Call::agreed(Outcome outcome) {
+  if (outcome != Outcome::kUnavailable) return true;
+  return keep(Status(runtime::Code::kUnavailable, std::string(amqp::kNoMajority)));
 }
 
 std::vector<Outcome> Call::propose_all(const std::vector<Command>& commands) {
@@ -84,9 +92,16 @@ std::vector<Outcome> Call::propose_all(const std::vector<Command>& commands) {
           }
         }));
     if (!answered) break;
-    outcomes.insert(outcomes.end(), batch->outcomes.begin(), batch->outcomes.end());
+    for (const Outcome outcome : batch->outcomes) {
+      if (!agreed(outcome)) return outcomes;
+      outcomes.push_back(outcome);
+    }
   }
   return outcomes;
+}
+
+ShardId Call::nearest_shard(const cluster::metadata::QueueRecord& queue) const {
+  return ShardId{static_cast<std::uint16_t>(queue.shard.value % gateway_.shards())};
 }
 
 QueueAnswer Call::ask_queue(const cluster::metadata::QueueRecord& queue,
@@ -94,7 +109,7 @@ QueueAnswer Call::ask_queue(const cluster::metadata::QueueRecord& queue,
   if (failed()) return {};
   const auto result = std::make_shared<QueueAnswer>();
   const bool answered = keep(gateway_.on_shard_later(
-      queue.shard,
+      nearest_shard(queue),
       [result, queue, question](BrokerShard& shard, const std::function<void()>& done) {
         shard.queue_calls().ask(queue, question, [result, done](const QueueAnswer& answer) {
           *result = answer;
@@ -102,6 +117,43 @@ QueueAnswer Call::ask_queue(const cluster::metadata::QueueRecord& queue,
         });
       }));
   return answered ? *result : QueueAnswer{};
+}
+
+std::vector<QueueAnswer> Call::inspect_queues(const std::vector<QueuePtr>& queues) {
+  QueueAnswer unreached;
+  unreached.node_down = true;
+  std::vector<QueueAnswer> answers;
+  answers.reserve(queues.size());
+  while (answers.size() < queues.size() && !failed()) {
+    struct Batch {
+      std::vector<QueuePtr> queues;
+      std::vector<QueueAnswer> answers;
+      std::size_t open = 0;
+    };
+    const auto batch = std::make_shared<Batch>();
+    const auto from = queues.begin() + static_cast<std::ptrdiff_t>(answers.size());
+    const std::size_t size = std::min(kQuestionsAtATime, queues.size() - answers.size());
+    batch->queues.assign(from, from + static_cast<std::ptrdiff_t>(size));
+    batch->answers.resize(size);
+    batch->open = size;
+    const Status status = gateway_.on_shard_later(
+        ShardId{0}, [batch](BrokerShard& shard, const std::function<void()>& done) {
+          QueueQuestion question;
+          question.what = QueueQuestion::What::kInspect;
+          for (std::size_t i = 0; i < batch->queues.size(); ++i) {
+            shard.queue_calls().ask(*batch->queues[i], question,
+                                    [batch, done, i](const QueueAnswer& answer) {
+                                      batch->answers[i] = answer;
+                                      if (--batch->open == 0) done();
+                                    });
+          }
+        });
+    // After a time-out the shard may still write into the batch.
+    if (!status.ok()) break;
+    answers.insert(answers.end(), batch->answers.begin(), batch->answers.end());
+  }
+  answers.resize(queues.size(), unreached);
+  return answers;
 }
 
 Response amqp_failure(const amqp::AmqpError& error) {

@@ -54,19 +54,27 @@ class Call {
   bool read(const std::function<void(const cluster::metadata::View&)>& read);
   bool on_shard(runtime::ShardId shard, const std::function<void(BrokerShard&)>& call);
   bool on_every_shard(const std::function<void(BrokerShard&)>& call);
-  // Changes the metadata. Every shard has the change when it returns.
+  // Changes the metadata. Every shard has the change when it returns. Where no majority of the
+  // cluster agrees in time the call has failed (503): the outcome is never kUnavailable.
   cluster::metadata::CommandResult propose(cluster::metadata::Command command);
-  // Many, in order, several on their way at a time; what came of each.
+  // Many, in order, several on their way at a time; what came of each. Ends at the first for which
+  // no majority was found.
   std::vector<cluster::metadata::Outcome> propose_all(
       const std::vector<cluster::metadata::Command>& commands);
-  // Asks a queue; kNotFound: it is gone.
+  // The queue's own shard; some shard, where it lives on another node.
+  runtime::ShardId nearest_shard(const cluster::metadata::QueueRecord& queue) const;
+  // Asks a queue; kNotFound: it is gone, or its node is.
   QueueAnswer ask_queue(const cluster::metadata::QueueRecord& queue, const QueueQuestion& question);
+  // How much queues of other nodes hold, many questions on their way at a time; an answer for each.
+  // A node that keeps silent does not fail the call: its queues count as not reached (node_down).
+  std::vector<QueueAnswer> inspect_queues(const std::vector<QueuePtr>& queues);
 
   bool failed() const { return !failure_.ok(); }
   const runtime::Status& failure() const { return failure_; }
 
  private:
   bool keep(const runtime::Status& status);
+  bool agreed(cluster::metadata::Outcome outcome);
 
   const Request& request_;
   Gateway& gateway_;

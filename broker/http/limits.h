@@ -33,5 +33,7 @@ inline constexpr std::uint64_t kGatewayTimeoutMs = 10000;
 inline constexpr std::size_t kPortion = 2000;
 // Proposals of one import that are on their way at a time: they travel and are written together.
 inline constexpr std::size_t kProposalsAtATime = 1024;
+// The same of questions to queues of other nodes, for a list.
+inline constexpr std::size_t kQuestionsAtATime = 1024;
 
 }  // namespace ringtail::broker::http

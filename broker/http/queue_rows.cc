@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "broker/broker_shard.h"
+#include "broker/http/cluster_nodes.h"
 #include "broker/http/limits.h"
 #include "broker/http/shapes.h"
 
@@ -33,6 +34,46 @@ void for_each_process(Call& call, const Visit& visit) {
   }
 }
 
+using RecordPtr = std::shared_ptr<const QueueRecord>;
+
+// Only the metadata knows them here; a vhost at a time. A node that is alone has none.
+void for_each_far_queue(Call& call, const std::vector<std::string>& vhosts,
+                        const std::function<void(const RecordPtr&)>& visit) {
+  if (ClusterNodes(call).alone()) return;
+  for (const std::string& vhost : vhosts) {
+    call.on_shard(ShardId{0}, [&](BrokerShard& shard) {
+      shard.view().for_each_queue_of(vhost, [&](const RecordPtr& record) {
+        if (record->home != shard.shard().node()) visit(record);
+      });
+    });
+  }
+}
+
+std::vector<std::string> all_vhosts(Call& call) {
+  std::vector<std::string> names;
+  call.read([&](const View& view) {
+    view.for_each_vhost([&](const auto& vhost) { names.push_back(vhost->name); });
+  });
+  return names;
+}
+
+void add_far_rows(Call& call, const std::vector<std::string>& vhosts, bool figures,
+                  std::vector<QueueRow>& rows) {
+  std::vector<RecordPtr> far;
+  for_each_far_queue(call, vhosts, [&](const RecordPtr& record) { far.push_back(record); });
+  std::vector<QueueAnswer> answers;
+  if (figures) answers = call.inspect_queues(far);
+  for (std::size_t i = 0; i < far.size(); ++i) {
+    QueueRow row{std::move(far[i])};
+    row.known = figures && answers[i].answer == queue::Answer::kOk;
+    if (row.known) row.stats = answers[i].stats;
+    // It went while it was asked.
+    const bool gone = figures && !row.known && !answers[i].node_down &&
+                      answers[i].answer == queue::Answer::kNotFound;
+    if (!gone) rows.push_back(std::move(row));
+  }
+}
+
 }  // namespace
 
 void for_each_queue(Call& call,
@@ -50,26 +91,31 @@ std::vector<std::string> visible_vhosts(Call& call) {
   return names;
 }
 
-std::vector<QueueRow> queue_rows(Call& call, std::string_view vhost) {
-  const std::vector<std::string> names = visible_vhosts(call);
+std::vector<QueueRow> queue_rows(Call& call, std::string_view vhost, bool figures) {
+  std::vector<std::string> names = visible_vhosts(call);
+  // Of one vhost: its route has looked whether the user may.
+  if (!vhost.empty()) names = {std::string(vhost)};
   const std::set<std::string_view> visible(names.begin(), names.end());
   std::vector<QueueRow> rows;
   for_each_process(call, [&](queue::QueueProcess& queue) {
     const QueueRecord& record = queue.record();
-    if (vhost.empty() ? !visible.contains(record.vhost) : record.vhost != vhost) return;
-    rows.push_back({queue.shared_record(), queue.stats()});
+    if (visible.contains(record.vhost)) rows.push_back({queue.shared_record(), queue.stats()});
   });
+  add_far_rows(call, names, figures, rows);
   std::sort(rows.begin(), rows.end(), [](const QueueRow& a, const QueueRow& b) {
     return std::tie(a.record->vhost, a.record->name) < std::tie(b.record->vhost, b.record->name);
   });
   return rows;
 }
 
-std::vector<std::shared_ptr<const QueueRecord>> queue_records(Call& call, std::string_view vhost) {
-  std::vector<std::shared_ptr<const QueueRecord>> records;
+std::vector<RecordPtr> queue_records(Call& call, std::string_view vhost) {
+  std::vector<RecordPtr> records;
   for_each_process(call, [&](queue::QueueProcess& queue) {
     if (vhost.empty() || queue.record().vhost == vhost) records.push_back(queue.shared_record());
   });
+  const std::vector<std::string> vhosts =
+      vhost.empty() ? all_vhosts(call) : std::vector<std::string>{std::string(vhost)};
+  for_each_far_queue(call, vhosts, [&](const RecordPtr& record) { records.push_back(record); });
   std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) {
     return std::tie(a->vhost, a->qid.value) < std::tie(b->vhost, b->qid.value);
   });

@@ -15,16 +15,19 @@ namespace ringtail::broker::http {
 
 struct QueueRow {
   std::shared_ptr<const cluster::metadata::QueueRecord> record;
-  queue::QueueStats stats;
+  queue::QueueStats stats = {};
+  // The queue's node has been heard; otherwise the figures are not known.
+  bool known = true;
 };
 
-// Calls `visit` on the shards' threads, one after the other.
+// Those of this node. Calls `visit` on the shards' threads, one after the other.
 void for_each_queue(Call& call, const std::function<void(const cluster::metadata::QueueRecord&,
                                                          const queue::QueueStats&)>& visit);
 
-// Those that the user may see, of one vhost (empty: of all), by vhost and name.
-std::vector<QueueRow> queue_rows(Call& call, std::string_view vhost);
-// Whoever asks; of one vhost (empty: of all), by vhost and age.
+// Those that the user may see, of one vhost (empty: of all), by vhost and name; of all nodes. With
+// `figures` queues of other nodes are asked for theirs.
+std::vector<QueueRow> queue_rows(Call& call, std::string_view vhost, bool figures);
+// Whoever asks; of one vhost (empty: of all) and all nodes, by vhost and age.
 std::vector<std::shared_ptr<const cluster::metadata::QueueRecord>> queue_records(
     Call& call, std::string_view vhost);
 // The names of the vhosts that the user may see.

@@ -9,6 +9,7 @@ class Call;
 class Router;
 
 void add_overview_routes(Router& router);
+void add_node_routes(Router& router);
 void add_node_limit_routes(Router& router);
 void add_health_routes(Router& router);
 void add_certificate_routes(Router& router);

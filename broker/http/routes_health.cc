@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "broker/broker_shard.h"
+#include "broker/http/cluster_nodes.h"
 #include "broker/http/declaring.h"
 #include "broker/http/listing.h"
 #include "broker/http/router.h"
@@ -95,7 +96,11 @@ Response protocol_listener(Call& call) {
   return unhealthy("No active listener", {{"missing", call.part(0)}, {"protocols", protocols}});
 }
 
-Response single_node(Call&) { return ok({{"reason", "single node cluster"}}); }
+// Queues have no mirrors, and a node that stops in order leaves a majority behind: it takes its
+// vote with it.
+Response never_critical(Call& call) {
+  return ClusterNodes(call).alone() ? ok({{"reason", "single node cluster"}}) : ok();
+}
 
 // As the user: what he may not do fails, as it does in RabbitMQ. The queue stays for the next time.
 Refusal refuse_trial(const Declarer& who, QueueRecord& queue) {
@@ -113,7 +118,8 @@ Response aliveness(Call& call) {
   const auto refused = refusal_of(call, wanted.vhost,
                                   [&](const Declarer& who) { return refuse_trial(who, wanted); });
   if (refused) return *refused;
-  const auto result = call.propose(cluster::metadata::DeclareQueue{wanted, runtime::ShardId{0}});
+  const auto result =
+      call.propose(cluster::metadata::DeclareQueue{wanted, runtime::ShardId{0}, false});
   if (result.queue == nullptr) return unhealthy("the queue was not declared", Json::object());
   const QueueAnswer answer =
       call.ask_queue(*result.queue, QueueQuestion{.what = QueueQuestion::What::kTry});
@@ -127,8 +133,13 @@ Response aliveness(Call& call) {
 }
 
 Response legacy_node(Call& call) {
-  if (call.request().segments.size() > 3 && call.part(0) != call.config().node_name) {
-    return not_found();
+  const std::string& own = call.config().node_name;
+  if (call.request().segments.size() > 3 && call.part(0) != own) {
+    const ClusterNodes nodes(call);
+    const ClusterNode* const other = nodes.named(call.part(0));
+    if (other == nullptr) return not_found();
+    if (other->running) return bad_request("only node " + own + " itself can be asked here");
+    return json_response({{"status", "failed"}, {"reason", "nodedown"}});
   }
   const std::vector<std::string> resources = alarms_in_effect(call);
   if (resources.empty()) return ok();
@@ -147,8 +158,8 @@ void add_health_routes(Router& router) {
   router.add({"GET", "/api/health/checks/virtual-hosts", kAny, virtual_hosts});
   router.add({"GET", "/api/health/checks/port-listener/*", kAny, port_listener});
   router.add({"GET", "/api/health/checks/protocol-listener/*", kAny, protocol_listener});
-  router.add({"GET", "/api/health/checks/node-is-mirror-sync-critical", kAny, single_node});
-  router.add({"GET", "/api/health/checks/node-is-quorum-critical", kAny, single_node});
+  router.add({"GET", "/api/health/checks/node-is-mirror-sync-critical", kAny, never_critical});
+  router.add({"GET", "/api/health/checks/node-is-quorum-critical", kAny, never_critical});
   router.add({"GET", "/api/aliveness-test/*", Access::kVhost, aliveness});
   router.add({"GET", "/api/healthchecks/node", kAny, legacy_node});
   router.add({"GET", "/api/healthchecks/node/*", kAny, legacy_node});

@@ -3,6 +3,7 @@
 #include "broker/channel.h"
 #include "broker/channel_names.h"
 #include "broker/http/body.h"
+#include "broker/http/cluster_nodes.h"
 #include "broker/http/connection_rows.h"
 #include "broker/http/declaring.h"
 #include "broker/http/listing.h"
@@ -51,11 +52,11 @@ void put_bytes(Json& json, const queue::QueueStats& stats) {
   json["messages_paged_out"] = 0;
 }
 
-// Without counters of traffic when the client says so: they are most of the text.
-Json queue_json(Call& call, const QueueRow& row) {
-  const QueueRecord& queue = *row.record;
-  const queue::QueueStats& stats = row.stats;
-  const std::string& node = call.config().node_name;
+// What the metadata says of it, and whether its node serves it.
+Json declared_json(const QueueRecord& queue, const ClusterNodes& nodes) {
+  const ClusterNode* const home = nodes.find(queue.home);
+  const bool running = home != nullptr && home->running;
+  const std::string node = home == nullptr ? "" : home->name;
   const bool quorum = queue.options.type == QueueType::kQuorum;
   Json json = {{"name", queue.name},
                {"vhost", queue.vhost},
@@ -65,17 +66,30 @@ Json queue_json(Call& call, const QueueRow& row) {
                {"exclusive", queue.exclusive()},
                {"arguments", json_of_arguments(queue.arguments)},
                {"node", node},
-               {"state", "running"}};
+               {"state", running ? "running" : "down"}};
   if (quorum) {
     json["leader"] = node;
     json["members"] = Json::array({node});
-    json["online"] = Json::array({node});
+    json["online"] = running ? Json::array({node}) : Json::array();
   }
-  const bool depth_only = call.request().flag("disable_stats");
-  if (depth_only && !call.request().flag("enable_queue_totals")) return json;
+  return json;
+}
+
+bool wants_depth_only(const Call& call) { return call.request().flag("disable_stats"); }
+bool wants_figures(const Call& call) {
+  return !wants_depth_only(call) || call.request().flag("enable_queue_totals");
+}
+
+// Without counters of traffic when the client says so: they are most of the text.
+Json queue_json(Call& call, const ClusterNodes& nodes, const QueueRow& row) {
+  const QueueRecord& queue = *row.record;
+  const queue::QueueStats& stats = row.stats;
+  Json json = declared_json(queue, nodes);
+  const bool depth_only = wants_depth_only(call);
+  if (!depth_only) put_policy(json, queue);
+  if (!row.known || !wants_figures(call)) return json;
   put_depth(json, stats.messages_ready, stats.messages_unacknowledged);
   if (depth_only) return json;
-  put_policy(json, queue);
   put_bytes(json, stats);
   put_count(json, "reductions", 0);
   json["consumers"] = stats.consumers;
@@ -99,20 +113,20 @@ Json queue_json(Call& call, const QueueRow& row) {
   return json;
 }
 
-Response queues_response(Call& call, const std::vector<QueueRow>& rows) {
+Response queues_response(Call& call, const std::string& vhost) {
+  const std::vector<QueueRow> rows = queue_rows(call, vhost, wants_figures(call));
+  const ClusterNodes nodes(call);
   Listing listing;
   listing.count = rows.size();
   listing.pages = true;
-  listing.row = [&](std::size_t row) { return queue_json(call, rows[row]); };
+  listing.row = [&](std::size_t row) { return queue_json(call, nodes, rows[row]); };
   listing.name = [&](std::size_t row) { return std::string_view(rows[row].record->name); };
   return list_response(call.request(), listing);
 }
 
-Response list_queues(Call& call) { return queues_response(call, queue_rows(call, "")); }
+Response list_queues(Call& call) { return queues_response(call, ""); }
 
-Response queues_of_vhost(Call& call) {
-  return queues_response(call, queue_rows(call, call.part(0)));
-}
+Response queues_of_vhost(Call& call) { return queues_response(call, call.part(0)); }
 
 Call::QueuePtr find(Call& call) {
   Call::QueuePtr queue;
@@ -123,6 +137,7 @@ Call::QueuePtr find(Call& call) {
 void put_owner(Call& call, const QueueRecord& queue, Json& json) {
   if (!queue.exclusive()) return;
   call.on_every_shard([&](BrokerShard& shard) {
+    if (queue.home != shard.shard().node()) return;
     Connection* owner = shard.connection(queue.exclusive_owner);
     if (owner == nullptr) return;
     const ConnectionInfo info = owner->info();
@@ -141,7 +156,7 @@ bool is_active(const std::vector<queue::ConsumerStats>& consumers, const std::st
 
 Json consumers_of(Call& call, const QueueRecord& queue, Json& json) {
   std::vector<queue::ConsumerStats> stats;
-  call.on_shard(queue.shard, [&](BrokerShard& shard) {
+  call.on_every_shard([&](BrokerShard& shard) {
     if (const auto* process = shard.queues().find(queue.qid)) stats = process->consumer_stats();
   });
   Json consumers = Json::array();
@@ -173,18 +188,31 @@ Json consumers_of(Call& call, const QueueRecord& queue, Json& json) {
   return consumers;
 }
 
-Response get_queue(Call& call) {
-  const auto queue = find(call);
-  if (queue == nullptr) return not_found();
-  QueueRow row{queue, {}};
+// How much the queue holds; nothing, while its node is not reached. False: it is gone.
+bool look_at(Call& call, QueueRow& row) {
+  bool here = true;
   bool found = false;
-  call.on_shard(queue->shard, [&](BrokerShard& shard) {
-    const auto* process = shard.queues().find(queue->qid);
+  call.on_shard(call.nearest_shard(*row.record), [&](BrokerShard& shard) {
+    here = row.record->home == shard.shard().node();
+    const auto* process = shard.queues().find(row.record->qid);
     found = process != nullptr;
     if (found) row.stats = process->stats();
   });
-  if (!found) return not_found();
-  Json json = queue_json(call, row);
+  if (here) return found;
+  QueueQuestion question;
+  question.what = QueueQuestion::What::kInspect;
+  const QueueAnswer answer = call.ask_queue(*row.record, question);
+  row.stats = answer.stats;
+  row.known = answer.answer == queue::Answer::kOk;
+  return answer.answer != queue::Answer::kNotFound || answer.node_down;
+}
+
+Response get_queue(Call& call) {
+  const auto queue = find(call);
+  if (queue == nullptr) return not_found();
+  QueueRow row{queue};
+  if (!look_at(call, row)) return not_found();
+  Json json = queue_json(call, ClusterNodes(call), row);
   put_owner(call, *queue, json);
   json["consumer_details"] = consumers_of(call, *queue, json);
   json["incoming"] = Json::array();
@@ -206,7 +234,7 @@ Response put_queue(Call& call) {
     return refusal ? refusal : refuse_queue(who, wanted);
   });
   if (refused) return *refused;
-  const auto result = call.propose(DeclareQueue{wanted, runtime::ShardId{0}});
+  const auto result = call.propose(DeclareQueue{wanted, runtime::ShardId{0}, false});
   std::uint64_t limit = 0;
   if (result.outcome == Outcome::kQueueLimit) {
     call.read([&](const View& view) {
@@ -221,6 +249,8 @@ Response put_queue(Call& call) {
       return not_found();
     case Outcome::kQueueLimit:
       return amqp_failure(amqp::queue_limit_reached(wanted.vhost, wanted.name, limit));
+    case Outcome::kNoNode:
+      return failure(503, "service_unavailable", "there is no node to have the queue");
     default:
       break;
   }
@@ -240,6 +270,13 @@ std::optional<Response> refuse_use(Call& call, const QueueRecord& queue,
   });
 }
 
+Response home_down(Call& call, const QueueRecord& queue) {
+  std::string node;
+  call.on_shard(runtime::ShardId{0},
+                [&](BrokerShard& shard) { node = shard.node_name(queue.home); });
+  return amqp_failure(amqp::not_found_home_node_down(queue.vhost, queue.name, node));
+}
+
 Response delete_queue(Call& call) {
   const auto queue = find(call);
   if (queue == nullptr) return not_found();
@@ -248,7 +285,9 @@ Response delete_queue(Call& call) {
   question.what = QueueQuestion::What::kDelete;
   question.if_unused = call.request().flag("if-unused");
   question.if_empty = call.request().flag("if-empty");
-  switch (call.ask_queue(*queue, question).answer) {
+  const QueueAnswer answer = call.ask_queue(*queue, question);
+  if (answer.node_down) return home_down(call, *queue);
+  switch (answer.answer) {
     case queue::Answer::kInUse:
     case queue::Answer::kExclusiveUse:
       return amqp_failure(amqp::queue_in_use(queue->vhost, queue->name));
@@ -268,6 +307,7 @@ Response purge_queue(Call& call) {
   if (queue == nullptr) return not_found();
   if (auto refused = refuse_use(call, *queue, amqp::Permission::kRead)) return *refused;
   const QueueAnswer answer = call.ask_queue(*queue, QueueQuestion{});
+  if (answer.node_down) return home_down(call, *queue);
   return answer.answer == queue::Answer::kOk ? no_content() : not_found();
 }
 

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "broker/http/body.h"
+#include "broker/http/cluster_nodes.h"
 #include "broker/http/listing.h"
 #include "broker/http/queue_rows.h"
 #include "broker/http/router.h"
@@ -28,18 +29,25 @@ namespace {
 
 using VhostPtr = std::shared_ptr<const VhostRecord>;
 
-Json vhost_json(const VhostRecord& vhost, const QueueTotals& totals, const std::string& node) {
+// A vhost runs wherever a node does.
+Json cluster_state(Call& call) {
+  Json state = Json::object();
+  const ClusterNodes nodes(call);
+  for (const ClusterNode& node : nodes.all()) {
+    if (node.running) state[node.name] = "running";
+  }
+  return state;
+}
+
+Json vhost_json(const VhostRecord& vhost, const QueueTotals& totals, const Json& state) {
   const std::string type =
       vhost.default_queue_type.empty() ? "undefined" : vhost.default_queue_type;
   Json metadata = {{"description", vhost.description}, {"tags", vhost.tags}};
   if (!vhost.default_queue_type.empty()) metadata["default_queue_type"] = type;
-  Json json = {{"name", vhost.name},
-               {"description", vhost.description},
-               {"tags", vhost.tags},
-               {"default_queue_type", type},
-               {"metadata", metadata},
-               {"tracing", false},
-               {"cluster_state", {{node, "running"}}}};
+  Json json = {{"name", vhost.name},    {"description", vhost.description},
+               {"tags", vhost.tags},    {"default_queue_type", type},
+               {"metadata", metadata},  {"tracing", false},
+               {"cluster_state", state}};
   put_depth(json, totals.ready, totals.unacknowledged);
   json["message_stats"] = message_stats_json(totals);
   return json;
@@ -67,11 +75,12 @@ Response list_vhosts(Call& call) {
     });
   });
   auto totals = totals_by_vhost(call);
+  const Json state = cluster_state(call);
   Listing listing;
   listing.count = vhosts.size();
   listing.pages = true;
   listing.row = [&](std::size_t row) {
-    return vhost_json(*vhosts[row], totals[vhosts[row]->name], call.config().node_name);
+    return vhost_json(*vhosts[row], totals[vhosts[row]->name], state);
   };
   listing.name = [&](std::size_t row) { return std::string_view(vhosts[row]->name); };
   return list_response(call.request(), listing);
@@ -82,7 +91,7 @@ Response get_vhost(Call& call) {
   if (vhost == nullptr) return not_found();
   auto totals = totals_by_vhost(call);
   return object_response(call.request(),
-                         vhost_json(*vhost, totals[vhost->name], call.config().node_name));
+                         vhost_json(*vhost, totals[vhost->name], cluster_state(call)));
 }
 
 Response put_vhost(Call& call) {

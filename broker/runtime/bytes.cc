@@ -64,20 +64,20 @@ KeptBlocks& kept_blocks() {
 
 }  // namespace
 
-Block* Block::create(std::size_t capacity) {
+Block* Block::create(std::size_t capacity, bool counted) {
   RT_CHECK(capacity <= std::numeric_limits<std::size_t>::max() - sizeof(Block), "block too large");
   void* memory = nullptr;
   if (capacity == kOutBlockSize && !kept_blocks_ended) memory = kept_blocks().take();
   if (memory == nullptr) memory = std::malloc(sizeof(Block) + capacity);
   RT_CHECK(memory != nullptr, "out of memory");
-  MemoryGauge::add(static_cast<std::int64_t>(sizeof(Block) + capacity));
-  return new (memory) Block(capacity);
+  if (counted) MemoryGauge::add(static_cast<std::int64_t>(sizeof(Block) + capacity));
+  return new (memory) Block(capacity, counted);
 }
 
 void Block::destroy(Block* block) {
   const std::size_t capacity = block->capacity_;
+  if (block->counted_) MemoryGauge::add(-static_cast<std::int64_t>(sizeof(Block) + capacity));
   block->~Block();
-  MemoryGauge::add(-static_cast<std::int64_t>(sizeof(Block) + capacity));
   if (capacity == kOutBlockSize && !kept_blocks_ended && kept_blocks().keep(block)) return;
   std::free(block);
 }

@@ -22,7 +22,8 @@ namespace ringtail::runtime {
 // One refcounted piece of memory: this header, then `capacity` bytes. Created with one reference.
 class Block {
  public:
-  static Block* create(std::size_t capacity);
+  // `counted`: it is what the memory gauge is for, messages or output.
+  static Block* create(std::size_t capacity, bool counted = true);
 
   void ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
   void unref() {
@@ -37,10 +38,11 @@ class Block {
   std::size_t capacity() const { return capacity_; }
 
  private:
-  explicit Block(std::size_t capacity) : capacity_(capacity) {}
+  Block(std::size_t capacity, bool counted) : counted_(counted), capacity_(capacity) {}
   static void destroy(Block* block);
 
   std::atomic<std::uint32_t> refs_{1};
+  const bool counted_;
   std::size_t capacity_;
 };
 

@@ -119,6 +119,7 @@ std::string apply_disk_limit(ConfigDraft& draft, std::string_view value) {
 constexpr const char* kNodeGroup = "Node";
 constexpr const char* kListenGroup = "Listening";
 constexpr const char* kAmqpGroup = "AMQP";
+constexpr const char* kClusterGroup = "Cluster";
 constexpr const char* kLimitsGroup = "Limits";
 
 constexpr std::array kSettings = {
@@ -140,6 +141,20 @@ constexpr std::array kSettings = {
             "none", apply_amqps_port},
     Setting{"management-port", kListenGroup, "PORT|none", "HTTP; 0 takes any free port", "15672",
             apply_management_port},
+    Setting{"cluster-port", kClusterGroup, "PORT", "other nodes; 0 takes any free port", "25672",
+            apply_cluster_port},
+    Setting{"join", kClusterGroup, "HOST:PORT,...", "members of a cluster, for an empty node",
+            "none", apply_join},
+    Setting{"cookie-file", kClusterGroup, "FILE", "the secret that nodes share", "DIR/cookie",
+            apply_cookie_file},
+    Setting{"heartbeat-interval-ms", kClusterGroup, "MS", "between nodes", "250",
+            apply_heartbeat_interval},
+    Setting{"lease-ms", kClusterGroup, "MS", "how long a node acts on its own", "1500",
+            apply_lease},
+    Setting{"node-down-ms", kClusterGroup, "MS", "silence after which a node counts as down",
+            "2000", apply_node_down},
+    Setting{"cluster-partition-handling", kClusterGroup, "WAY", "RabbitMQ's values",
+            "pause_minority", apply_partition_handling},
     Setting{"frame-max", kAmqpGroup, "SIZE", "largest frame, 4096 to 131072 bytes", "131072",
             apply_frame_max},
     Setting{"channel-max", kAmqpGroup, "N", "channels per connection; 0 is no limit", "2047",
@@ -156,9 +171,7 @@ constexpr std::array kSettings = {
             "free disk space below which publishers wait", "50MB", apply_disk_limit},
 };
 
-constexpr std::array<std::string_view, 8> kLaterFlags = {
-    "metrics-port",          "cluster-port", "join",         "cookie-file",
-    "heartbeat-interval-ms", "lease-ms",     "node-down-ms", "cluster-partition-handling"};
+constexpr std::array<std::string_view, 1> kLaterFlags = {"metrics-port"};
 
 // What a unit multiplies by: "KiB" 1024, "kb" 1000, "" 1. False: no such unit.
 bool unit_factor(std::string_view unit, std::uint64_t& factor) {
@@ -384,6 +397,7 @@ Status all_done(ConfigDraft& draft) {
   }
   draft.extra_ports.clear();
   if (draft.disk_limit_absolute) config.disk_free_limit_relative = 0;
+  RT_TRY(cluster_done(draft));
   return tls_done(draft);
 }
 

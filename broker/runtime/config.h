@@ -20,6 +20,35 @@ struct ListenAddress {
   std::uint16_t port = 0;
 };
 
+struct PeerAddress {
+  std::string host;  // a name or a numeric address
+  std::uint16_t port = 0;
+};
+
+// What partitions mean in RabbitMQ. Here a minority never changes metadata; docs/CLUSTERING.md says
+// what is left of each.
+enum class PartitionHandling : unsigned char {
+  kIgnore,
+  kPauseMinority,
+  kPauseIfAllDown,
+  kAutoheal,
+};
+
+struct ClusterConfig {
+  // For peers, on every address of `bind`; 0: any free port.
+  std::uint16_t port = kClusterPort;
+  // What peers are told to connect to; empty: the host of the node's name.
+  std::string host;
+  std::vector<PeerAddress> join;  // any members of the cluster to join; empty: none
+  // cluster_formation.classic_config.nodes.*: names (name@host) of those that begin as one cluster.
+  std::vector<std::string> peers;
+  std::string cookie_file;  // empty: `cookie` in the data directory
+  std::uint32_t heartbeat_ms = 250;
+  std::uint32_t lease_ms = 1500;
+  std::uint32_t node_down_ms = 2000;
+  PartitionHandling partition_handling = PartitionHandling::kPauseMinority;
+};
+
 // ssl_options.* of RabbitMQ.
 struct TlsConfig {
   std::string cert_file;  // PEM; needed with amqps_port
@@ -95,6 +124,9 @@ struct Config {
   // What a declaration with x-queue-type = quorum gets: a durable queue mirrored on a majority, or
   // a refusal (queue_types.quorum.accept = false).
   bool accept_quorum_queues = true;
+  ClusterConfig cluster;
+  // client-local, min-masters, random or balanced.
+  std::string queue_master_locator = "client-local";
   std::string product = "Ringtail";   // server-properties; some clients switch on "RabbitMQ"
   std::string cluster_name;           // empty: the node name
   std::vector<std::string> warnings;  // known keys that this node does not act on, to be logged

@@ -170,7 +170,7 @@ constexpr std::array<std::string_view, 43> kFamilies = {
 };
 
 // Single keys; a last part of "*" stands for any one name.
-constexpr std::array<std::string_view, 77> kWithoutEffect = {
+constexpr std::array<std::string_view, 75> kWithoutEffect = {
     "anonymous_login_pass",
     "anonymous_login_user",
     "auth_backends.*",
@@ -183,7 +183,6 @@ constexpr std::array<std::string_view, 77> kWithoutEffect = {
     "channel_operation_timeout",
     "cluster_exchange_limit",
     "cluster_keepalive_interval",
-    "cluster_partition_handling",
     "cluster_partition_handling.pause_if_all_down.nodes.*",
     "cluster_partition_handling.pause_if_all_down.recover",
     "collect_statistics",
@@ -221,7 +220,6 @@ constexpr std::array<std::string_view, 77> kWithoutEffect = {
     "queue_index_embed_msgs_below",
     "queue_index_max_journal_entries",
     "queue_leader_locator",
-    "queue_master_locator",
     "ranch_connection_max",
     "reverse_dns_lookups",
     "session_max_per_connection",
@@ -285,7 +283,8 @@ KeyKind apply_rabbitmq_key(ConfigDraft& draft, std::string_view key, std::string
     rule = apply_loopback_user(draft, name, value);
     return KeyKind::kActs;
   }
-  if (apply_tls_key(draft, key, value, rule) || apply_access_key(draft, key, value, rule)) {
+  if (apply_tls_key(draft, key, value, rule) || apply_access_key(draft, key, value, rule) ||
+      apply_cluster_key(draft, key, value, rule)) {
     return KeyKind::kActs;
   }
   for (const ActingKey& acting : kActingKeys) {

@@ -57,18 +57,28 @@ bool apply_tls_key(ConfigDraft& draft, std::string_view key, std::string_view va
                    std::string& rule);
 bool apply_access_key(ConfigDraft& draft, std::string_view key, std::string_view value,
                       std::string& rule);
+bool apply_cluster_key(ConfigDraft& draft, std::string_view key, std::string_view value,
+                       std::string& rule);
 
 // The files' part is complete, and all is: keys that belong together are resolved. The second names
 // what contradicts itself.
 void file_done(ConfigDraft& draft);
 Status all_done(ConfigDraft& draft);
 Status tls_done(ConfigDraft& draft);
+Status cluster_done(const ConfigDraft& draft);
 
 // --- values ---
 std::string apply_amqp_port(ConfigDraft& draft, std::string_view value);
 std::string apply_amqps_port(ConfigDraft& draft, std::string_view value);
 std::string apply_management_port(ConfigDraft& draft, std::string_view value);
 std::string apply_definitions(ConfigDraft& draft, std::string_view value);
+std::string apply_cluster_port(ConfigDraft& draft, std::string_view value);
+std::string apply_join(ConfigDraft& draft, std::string_view value);
+std::string apply_cookie_file(ConfigDraft& draft, std::string_view value);
+std::string apply_heartbeat_interval(ConfigDraft& draft, std::string_view value);
+std::string apply_lease(ConfigDraft& draft, std::string_view value);
+std::string apply_node_down(ConfigDraft& draft, std::string_view value);
+std::string apply_partition_handling(ConfigDraft& draft, std::string_view value);
 std::string apply_consumer_timeout(ConfigDraft& draft, std::string_view value);
 std::string apply_disk_limit_relative(ConfigDraft& draft, std::string_view value);
 std::string apply_paging_ratio(ConfigDraft& draft, std::string_view value);

@@ -51,6 +51,9 @@ class FileLock {
   virtual ~FileLock() = default;
 };
 
+// What replace() and content() are for.
+inline constexpr std::uint64_t kSmallFileMax = 64 * 1024;
+
 enum class OpenMode : unsigned char { kRead, kReadWrite, kCreateNew };
 
 // Directory and name operations are rare and short: they block, and report directly.
@@ -69,6 +72,10 @@ class Disk {
   // when it failed, it holds the old or the new. Blocks; for small files that change rarely. The
   // directory must exist.
   virtual Status replace(const std::string& path, std::string_view content) = 0;
+  // All of a small file; kInvalid: it is larger than kSmallFileMax. Blocks.
+  virtual Result<std::string> content(const std::string& path) = 0;
+  // Whether others than its owner may read it: what a secret must not allow.
+  virtual Result<bool> readable_by_others(const std::string& path) = 0;
   // Makes the file if need be and locks it for this process alone. kBusy: another holds it.
   virtual Result<std::unique_ptr<FileLock>> lock(const std::string& path) = 0;
   virtual Result<std::uint64_t> free_bytes(const std::string& path) = 0;

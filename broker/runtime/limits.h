@@ -109,6 +109,29 @@ inline constexpr std::uint64_t kTlsFilesCheckMs = 2000;
 inline constexpr std::uint64_t kAckTimeoutChecks = 10;
 inline constexpr std::uint64_t kAckTimeoutCheckMs = 60'000;
 
+// --- cluster ---
+
+// Where nodes listen for each other (25672), unless told otherwise.
+inline constexpr std::uint16_t kClusterPort = 25672;
+
+// --- metadata ---
+
+// A change of the metadata is given up, and its proposer told, when the cluster has not agreed on
+// it by then: a client does not wait longer than that for a declare-ok or an error.
+inline constexpr std::uint64_t kProposalTimeoutMs = 5000;
+// What was proposed and has not come back is sent again after this long: far above what a healthy
+// cluster takes, far below the time-out.
+inline constexpr std::uint64_t kProposalAgainMs = 1000;
+inline constexpr std::uint64_t kProposalTickMs = 250;
+// Declarations, bindings or deletions of one channel that are under way at once.
+inline constexpr std::size_t kPipelinedMethods = 256;
+// Proposals that a node has under way; and how many of them share an entry of the log.
+inline constexpr std::size_t kProposalsUnderWay = 4096;
+inline constexpr std::size_t kProposalCommands = 256;
+
+// A node that stops in order waits so long for the others to agree.
+inline constexpr std::uint64_t kLeaveTimeoutMs = 3000;
+
 // --- protocol ---
 
 // RabbitMQ refuses a frame_max below this (AMQP 0-9-1, 4.2.3: frame-min-size).

@@ -8,13 +8,6 @@ Outcome removed(bool was_there) { return was_there ? Outcome::kDone : Outcome::k
 
 }  // namespace
 
-void AccessRecords::set_sink(ChangeSink* sink) {
-  users.set_sink(sink);
-  permissions.set_sink(sink);
-  topic_permissions.set_sink(sink);
-  parameters.set_sink(sink);
-}
-
 Outcome AccessRecords::apply(const PutUser& command) {
   UserRecord record = command.record;
   if (const auto current = users.find(record.name)) record.limits = current->limits;

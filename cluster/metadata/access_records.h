@@ -9,19 +9,16 @@
 #include <tuple>
 #include <utility>
 
-#include "cluster/metadata/changes.h"
 #include "cluster/metadata/commands.h"
 
 namespace ringtail::cluster::metadata {
 
-// A map from a key to an immutable record, which can be replaced. Tells a sink of each change.
+// A map from a key to an immutable record, which can be replaced.
 template <typename Key, typename Record>
 class RecordMap {
  public:
   using Pointer = std::shared_ptr<const Record>;
 
-  // Null: nobody.
-  void set_sink(ChangeSink* sink) { sink_ = sink; }
   Pointer find(const Key& key) const {
     const auto found = records_.find(key);
     return found == records_.end() ? nullptr : found->second;
@@ -31,7 +28,6 @@ class RecordMap {
     auto& place = records_[key];
     const bool replaced = place != nullptr;
     place = std::make_shared<const Record>(std::move(record));
-    if (sink_ != nullptr) sink_->changed(ChangeKind::kPut, place.get());
     return replaced ? Outcome::kReplaced : Outcome::kDone;
   }
   Pointer erase(const Key& key) {
@@ -39,17 +35,13 @@ class RecordMap {
     if (found == records_.end()) return nullptr;
     Pointer removed = std::move(found->second);
     records_.erase(found);
-    if (sink_ != nullptr) sink_->changed(ChangeKind::kErase, removed.get());
     return removed;
   }
   template <typename Condition>
   void erase_if(Condition condition) {
-    std::erase_if(records_, [&](const auto& item) {
-      const bool goes = condition(*item.second);
-      if (goes && sink_ != nullptr) sink_->changed(ChangeKind::kErase, item.second.get());
-      return goes;
-    });
+    std::erase_if(records_, [&](const auto& item) { return condition(*item.second); });
   }
+  void clear() { records_.clear(); }
   template <typename Visit>
   void for_each(const Visit& visit) const {
     for (const auto& [key, record] : records_) visit(record);
@@ -57,7 +49,6 @@ class RecordMap {
 
  private:
   std::map<Key, Pointer> records_;
-  ChangeSink* sink_ = nullptr;
 };
 
 using Pair = std::pair<std::string, std::string>;
@@ -69,7 +60,6 @@ struct AccessRecords {
   RecordMap<Triple, TopicPermissionRecord> topic_permissions;  // vhost, user, exchange
   RecordMap<Triple, ParameterRecord> parameters;               // component, vhost, name
 
-  void set_sink(ChangeSink* sink);
   Outcome apply(const PutUser& command);
   Outcome apply(const SetUserLimits& command);
   Outcome apply(const PutPermission& command);  // the vhost exists

@@ -95,11 +95,14 @@ struct DeleteExchange {
   bool if_unused = false;
 };
 
-// Creates the queue unless one of that name exists. The store gives it qid and shard: an exclusive
-// queue lives on `client_shard`, any other where the fewest queues are.
+// Creates the queue unless one of that name exists. Its home is the record's, which must be up, or
+// with `fewest_queues` the node that is up and has the fewest (RabbitMQ: min-masters; of several
+// the first by name). The store gives it qid and shard: an exclusive queue lives on `client_shard`,
+// any other where its home has the fewest.
 struct DeclareQueue {
   QueueRecord record;
   ShardId client_shard;
+  bool fewest_queues = false;
 };
 
 // Removes the queue and its bindings. Compares the qid, so that a late delete cannot remove the
@@ -118,11 +121,35 @@ struct Unbind {
   BindingRecord record;
 };
 
-using Command =
-    std::variant<PutVhost, DeleteVhost, SetVhostLimits, PutUser, DeleteUser, SetUserLimits,
-                 PutPermission, DeletePermission, PutTopicPermission, DeleteTopicPermission,
-                 PutPolicy, DeletePolicy, PutParameter, DeleteParameter, DeclareExchange,
-                 DeleteExchange, DeclareQueue, DeleteQueue, Bind, Unbind>;
+// Begins the next life of a node, a new node's first one too; a life that it had ends. A node of
+// the same name that is down is replaced: it lost its disk, or was never meant to come back, and
+// its durable queues have the new one as their home, without their messages. `record.life` and
+// `record.up` do not count. Where the present life was begun with the same `boot` nothing happens.
+struct NodeUp {
+  NodeRecord record;
+};
+
+// Ends that life, if it is the present one: the queues of the node that are not durable go, and the
+// exclusive ones. `in_order`: the node itself says so, because it stops. Otherwise it is a leader's
+// verdict, which counts in the entries of the leader's own term alone: the next leader may have
+// heard of that node, and given it a lease.
+struct NodeDown {
+  NodeId node;
+  Life life = 0;
+  bool in_order = false;
+  std::uint64_t term = 0;  // of the leader; 0: whatever the term
+};
+
+// Forgets a node that is down, and its queues.
+struct ForgetNode {
+  NodeId node;
+};
+
+using Command = std::variant<PutVhost, DeleteVhost, SetVhostLimits, PutUser, DeleteUser,
+                             SetUserLimits, PutPermission, DeletePermission, PutTopicPermission,
+                             DeleteTopicPermission, PutPolicy, DeletePolicy, PutParameter,
+                             DeleteParameter, DeclareExchange, DeleteExchange, DeclareQueue,
+                             DeleteQueue, Bind, Unbind, NodeUp, NodeDown, ForgetNode>;
 
 enum class Outcome : std::uint8_t {
   kDone,       // created, removed, bound, unbound
@@ -134,6 +161,9 @@ enum class Outcome : std::uint8_t {
   kNoExchange,     // of a binding: the source
   kNoDestination,  // of a binding: the destination queue or exchange
   kInUse,          // exchange delete if-unused: it is the source of bindings
+  kNoNode,         // there is no such node, or (of a declaration) it is not up
+  kNodeUp,         // of a node to forget: it is up; of one that comes: another of its name is up
+  kUnavailable,    // nobody knows: no majority has agreed in time, it may happen yet
 };
 
 // What came of a command. The records are those in force after it (null when there is none).
@@ -141,6 +171,7 @@ struct CommandResult {
   Outcome outcome = Outcome::kDone;
   std::shared_ptr<const QueueRecord> queue;
   std::shared_ptr<const ExchangeRecord> exchange;
+  std::shared_ptr<const NodeRecord> node = {};
 };
 
 }  // namespace ringtail::cluster::metadata

@@ -33,10 +33,6 @@ using EffectivePolicyPtr = std::shared_ptr<const EffectivePolicy>;
 
 class Policies {
  public:
-  Policies() = default;
-  explicit Policies(ChangeSink* sink) { records_.set_sink(sink); }
-  void set_sink(ChangeSink* sink) { records_.set_sink(sink); }
-
   // Null: no policy matches.
   EffectivePolicyPtr of(const PolicySubject& subject) const;
 

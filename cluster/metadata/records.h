@@ -18,8 +18,24 @@ using runtime::NodeId;
 using runtime::Qid;
 using runtime::ShardId;
 
-// The connection that owns an exclusive queue, unique in the node's life; 0: none.
+// The connection that owns an exclusive queue, unique in the life of the queue's home; 0: none.
 using ConnectionId = std::uint64_t;
+// Counts the incarnations of a node; the first is 1. What a life has begun ends with it.
+using Life = std::uint64_t;
+
+// A member of the cluster, or one that was and may come back.
+struct NodeRecord {
+  NodeId id;
+  std::string name = {};  // "rabbit@host"; no two nodes have the same
+  std::string host = {};  // where peers reach it: a name or a numeric address
+  std::uint16_t port = 0;
+  std::uint16_t shards = 0;
+  Life life = 0;    // the present one, or the last
+  bool up = false;  // its present life has not ended
+  bool stopped =
+      false;  // its last life ended in order: it will be asked for nothing until it is back
+  std::uint64_t boot = 0;  // drawn by chance for each life: asking twice for one begins one
+};
 
 // A limit that is not set is none.
 struct VhostLimits {
@@ -118,6 +134,9 @@ struct QueueRecord {
   QueueOptions options = {};  // the arguments decoded, by whoever declares the queue
   std::shared_ptr<const EffectivePolicy> policy = {};  // set by the store; null: none
   bool exclusive() const { return exclusive_owner != 0; }
+  bool owned_by(NodeId node, ConnectionId connection) const {
+    return exclusive_owner == connection && home == node;
+  }
   runtime::Address address() const { return {home, shard, runtime::ActorId{qid.value}}; }
 };
 

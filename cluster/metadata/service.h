@@ -1,25 +1,18 @@
-// How metadata changes: a proposal goes to the owner (an actor on shard 0), which applies it and
-// sends it to every other shard; when all have applied it the proposer gets its result. So a change
-// that has been answered is in force on every shard, and a client that hears declare-ok on one
-// connection may use the queue on any other. Proposals that arrive together travel together.
+// How metadata changes. A proposal goes to the node's owner of the metadata (owner.h, on the
+// control shard), which gets it agreed on by the cluster, applies it, and sends it to every other
+// shard of the node; when all shards of all nodes that count have applied it the proposer gets its
+// result. So a change that has been answered is in force everywhere, and a client that hears
+// declare-ok on one connection may use the queue on any other, of any node.
 //
-// A node that keeps its metadata (open()) answers a proposal that changed what outlives a restart
-// when the change is on stable storage too; one that concerns transient things only does not wait
-// for the disk.
-//
-// With a cluster the owner's place is taken by Raft, and that of the journal by Raft's log;
-// replicas and proposers stay as they are.
+// This is the part of a shard that has clients or queues: its replica of the metadata.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "broker/runtime/letter.h"
 #include "broker/runtime/shard.h"
-#include "broker/runtime/status.h"
 #include "cluster/metadata/commands.h"
 #include "cluster/metadata/store.h"
 
@@ -30,14 +23,15 @@ enum MetadataLetterKind : runtime::LetterKind {
   kProposed,                             // owner -> that actor
   kApply,                                // owner -> replica
   kApplied,                              // replica -> owner
-  kRestore,                              // owner -> replica: what was saved
-  kRestored,                             // replica -> owner
+  kRestore,                              // owner -> replica: the whole state
 };
 
-// Answered by Proposed with the same request number.
+// Answered by Proposed with the same request number; with kUnavailable when the cluster has not
+// agreed in time. A patient one has no such limit: what has to happen in the end.
 struct Propose : runtime::Letter {
   Propose() : Letter(kPropose) {}
   std::uint64_t request = 0;
+  bool patient = false;
   Command command;
 };
 
@@ -47,36 +41,49 @@ struct Proposed : runtime::Letter {
   CommandResult result;
 };
 
-// The replica of one shard; on shard 0 also the owner. Lives as long as its shard.
+// Commands in the order in which they were agreed on. `batch` counts Apply and Restore letters,
+// from 1; each is answered by Applied once the replica has done with it.
+struct Apply : runtime::Letter {
+  Apply() : Letter(kApply) {}
+  std::uint64_t batch = 0;
+  std::shared_ptr<const std::vector<Command>> commands;
+};
+
+struct Restore : runtime::Letter {
+  Restore() : Letter(kRestore) {}
+  std::uint64_t batch = 0;
+  std::shared_ptr<const SavedState> saved;
+};
+
+struct Applied : runtime::Letter {
+  Applied() : Letter(kApplied) {}
+  std::uint64_t batch = 0;
+};
+
+// Of the services of all shards, the control shard's (owner.h) too: above every qid and below every
+// invented id.
+inline constexpr runtime::ActorId kServiceActor{1ULL << 62};
+
+// Lives as long as its shard, on its thread.
 class Service : public runtime::Actor {
  public:
-  Service(runtime::Shard& shard, std::uint16_t shards);
+  // `control`: the node's control shard.
+  Service(runtime::Shard& shard, runtime::ShardId control);
   ~Service() override;
 
-  // This shard's replica.
-  Store& store();
-  // For the owner, once, before anything is proposed: reads what the data directory holds and
-  // brings it to every shard; from then on changes are kept there. `done` runs when all have it:
-  // `empty` says that the directory knew nothing. `lost` runs once, later, when the disk fails:
-  // what was not answered may or may not be kept, nothing durable is answered any more, and the
-  // node has to end.
-  struct Opened {
-    runtime::Status status;
-    bool empty = false;
-  };
-  void open(const std::string& data_dir, std::function<void(const Opened&)> done,
-            std::function<void(const runtime::Status&)> lost);
-  // For the owner, the last thing: `done` runs when the disk holds all and lets go.
-  void close(std::function<void()> done);
-
-  // Where any shard sends its proposals.
-  static runtime::Address owner(runtime::NodeId node);
+  Store& store() { return store_; }
+  // Where proposals are sent.
+  runtime::Address owner() const { return {shard_.node(), control_, kServiceActor}; }
 
   void receive(runtime::LetterPtr letter) noexcept override;
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  void done_with(std::uint64_t batch, const runtime::Address& from);
+
+  runtime::Shard& shard_;
+  const runtime::ShardId control_;
+  Store store_;
+  std::uint64_t last_batch_ = 0;
 };
 
 }  // namespace ringtail::cluster::metadata

@@ -48,12 +48,15 @@ std::size_t visit_some(const List& bindings, std::size_t skip, std::size_t limit
 
 }  // namespace
 
-Store::Store(std::uint16_t shards)
-    : state_(std::make_unique<State>(shards, version_, access_version_)) {
-  RT_CHECK(shards > 0, "a node has at least one shard");
+Store::Store() : state_(std::make_unique<State>(version_, access_version_)) {
   VhostRecord record;
   record.name = "/";
   state_->create_vhost(record);
+}
+
+Store::Store(std::uint16_t shards) : Store() {
+  RT_CHECK(shards > 0, "a node has at least one shard");
+  apply(NodeUp{{.id = NodeId{0}, .name = "node", .shards = shards, .boot = 1}});
 }
 
 Store::~Store() {
@@ -75,6 +78,8 @@ CommandResult Store::apply(const Command& command) {
   state_->applying = false;
   return result;
 }
+
+Qid Store::next_qid() const { return Qid{state_->next_qid}; }
 
 bool Store::has_vhost(std::string_view vhost) const { return state_->vhost(vhost) != nullptr; }
 
@@ -118,7 +123,7 @@ void Store::for_each_queue(
     const std::function<void(const std::shared_ptr<const QueueRecord>&)>& visit) const {
   std::vector<const QueueEntry*> queues;
   for (const auto& [name, vhost] : state_->vhosts) append_entries(vhost.queues, queues);
-  sort_by_creation(queues);
+  sort_by_age(queues);
   for (const QueueEntry* entry : queues) visit(entry->record);
 }
 
@@ -159,7 +164,7 @@ void Store::for_each_exchange(
   if (where == nullptr) return;
   std::vector<const ExchangeEntry*> exchanges;
   append_entries(where->exchanges, exchanges);
-  sort_by_creation(exchanges);
+  sort_by_age(exchanges);
   for (const ExchangeEntry* entry : exchanges) visit(entry->record);
 }
 
@@ -170,7 +175,7 @@ void Store::for_each_queue_of(
   if (where == nullptr) return;
   std::vector<const QueueEntry*> queues;
   append_entries(where->queues, queues);
-  sort_by_creation(queues);
+  sort_by_age(queues);
   for (const QueueEntry* entry : queues) visit(entry->record);
 }
 
@@ -180,7 +185,7 @@ void Store::for_each_binding(std::string_view vhost,
   if (where == nullptr) return;
   std::vector<const ExchangeEntry*> exchanges;
   append_entries(where->exchanges, exchanges);
-  sort_by_creation(exchanges);
+  sort_by_age(exchanges);
   for (const ExchangeEntry* entry : exchanges) {
     for (const Binding& binding : entry->bindings_from) visit(record_of(binding));
   }
@@ -218,7 +223,8 @@ void Store::add_observer(Observer& observer) {
   RT_CHECK(!state_->applying, "an observer was added in the middle of a change");
   std::vector<const ExchangeEntry*> exchanges;
   for (const auto& [name, vhost] : state_->vhosts) append_entries(vhost.exchanges, exchanges);
-  sort_by_creation(exchanges);
+  sort_by_age(exchanges);
+  for_each_node([&observer](const auto& record) { observer.node_changed(record); });
   for (const ExchangeEntry* entry : exchanges) observer.exchange_added(entry->record);
   for_each_queue([&observer](const auto& record) { observer.queue_added(record); });
   for (const ExchangeEntry* entry : exchanges) {
@@ -307,10 +313,16 @@ CommandResult Store::State::apply(const DeclareQueue& command) {
   }
   const std::optional<std::uint64_t>& limit = where->record->limits.max_queues;
   if (limit && where->queues.size() >= *limit) return {Outcome::kQueueLimit, nullptr, nullptr};
+  NodeEntry* home = home_of(command);
+  if (home == nullptr) return {Outcome::kNoNode, nullptr, nullptr};
   RT_CHECK(next_qid < kQidLimit, "out of queue ids");
   QueueRecord record = command.record;
   record.qid = Qid{next_qid++};
-  return {Outcome::kDone, create_queue(*where, std::move(record), command.client_shard), nullptr};
+  record.home = home->record->id;
+  const bool with_client =
+      record.exclusive() && command.client_shard.value < home->queues_of_shard.size();
+  record.shard = with_client ? command.client_shard : emptiest_shard(*home);
+  return {Outcome::kDone, create_queue(*where, std::move(record)), nullptr};
 }
 
 CommandResult Store::State::apply(const DeleteQueue& command) {
@@ -354,7 +366,6 @@ void Store::State::create_vhost(const VhostRecord& vhost_record) {
   ++version;
   Vhost& where = vhosts[vhost_record.name];
   where.record = std::make_shared<const VhostRecord>(vhost_record);
-  tell(ChangeKind::kPut, where.record.get());
   for (const Predeclared& known : kPredeclared) {
     ExchangeRecord record;
     record.vhost = vhost_record.name;
@@ -369,7 +380,6 @@ void Store::State::create_vhost(const VhostRecord& vhost_record) {
 
 void Store::State::replace_vhost(Vhost& where, VhostRecord record) {
   where.record = std::make_shared<const VhostRecord>(std::move(record));
-  tell(ChangeKind::kPut, where.record.get());
 }
 
 void Store::State::create_exchange(Vhost& where, const ExchangeRecord& wanted) {
@@ -377,26 +387,23 @@ void Store::State::create_exchange(Vhost& where, const ExchangeRecord& wanted) {
   auto record = std::make_shared<ExchangeRecord>(wanted);
   record->policy = policies.of({.vhost = record->vhost, .name = record->name, .exchange = true});
   auto entry = std::make_unique<ExchangeEntry>(next_id++);
+  entry->age = next_age++;
   entry->record = record;
   where.exchanges.add(record->name, std::move(entry));
-  if (is_saved(*record)) tell(ChangeKind::kPut, record.get());
   const std::shared_ptr<const ExchangeRecord> added = std::move(record);
   for (Observer* observer : observers) observer->exchange_added(added);
 }
 
-std::shared_ptr<const QueueRecord> Store::State::create_queue(Vhost& where, QueueRecord wanted,
-                                                              ShardId client_shard) {
+std::shared_ptr<const QueueRecord> Store::State::create_queue(Vhost& where, QueueRecord wanted) {
   ++version;
   auto record = std::make_shared<QueueRecord>(std::move(wanted));
-  record->shard = record->exclusive() ? client_shard : emptiest_shard();
-  RT_CHECK(record->shard.value < queues_of_shard.size(), "a client on a shard that is not there");
   record->policy =
       policies.of({.vhost = record->vhost, .name = record->name, .type = record->options.type});
-  ++queues_of_shard[record->shard.value];
+  ++nodes.at(record->home).queues_of_shard[record->shard.value];
   auto entry = std::make_unique<QueueEntry>(next_id++);
+  entry->age = next_age++;
   entry->record = record;
   where.queues.add(record->name, std::move(entry));
-  if (is_saved(*record)) tell(ChangeKind::kPut, record.get());
   const std::shared_ptr<const QueueRecord> added = std::move(record);
   for (Observer* observer : observers) observer->queue_added(added);
   return added;
@@ -418,7 +425,6 @@ void Store::State::create_binding(const BindingKey& key, const BindingRecord& re
   }
   binding->source->bindings_from.push_back(*binding);
   binding->destination->bindings_to.push_back(*binding);
-  if (is_saved(*binding)) tell(ChangeKind::kPut, &record);
   BindingSet& part = bindings.of(binding->hash);
   part.insert(std::move(binding));
   bindings.grown();
@@ -444,15 +450,13 @@ Outcome Store::State::resolve(const BindingRecord& record, BindingKey& key) {
 void Store::State::drop_binding(Binding& binding) {
   const BindingRecord record = record_of(binding);
   ExchangeEntry& source = *binding.source;
-  if (is_saved(binding)) tell(ChangeKind::kErase, &record);
-  for (auto& [number, walk] : walks) walk.leave(binding);
   source.bindings_from.erase(source.bindings_from.iterator_to(binding));
   binding.destination->bindings_to.erase(binding.destination->bindings_to.iterator_to(binding));
   const BindingKey key{&source, binding.destination, binding.key(), binding.arguments()};
   BindingSet& part = bindings.of(binding.hash);
   part.erase(part.find(key));
   for (Observer* observer : observers) observer->binding_removed(record);
-  if (source.record->auto_delete && source.bindings_from.empty() && !source.going &&
+  if (!restoring && source.record->auto_delete && source.bindings_from.empty() && !source.going &&
       !source.record->predeclared) {
     source.going = true;
     orphans.push_back(&source);
@@ -464,8 +468,6 @@ void Store::State::drop_exchange(Vhost& where, ExchangeEntry& entry) {
   while (!entry.bindings_from.empty()) drop_binding(entry.bindings_from.front());
   while (!entry.bindings_to.empty()) drop_binding(entry.bindings_to.front());
   const std::shared_ptr<const ExchangeRecord> record = entry.record;
-  if (is_saved(*record)) tell(ChangeKind::kErase, record.get());
-  for (auto& [number, walk] : walks) walk.leave(entry);
   where.exchanges.remove(record->name);
   for (Observer* observer : observers) observer->exchange_removed(*record);
 }
@@ -480,8 +482,7 @@ void Store::State::drop_queue(Vhost& where, QueueEntry& entry) {
   ++version;
   while (!entry.bindings_to.empty()) drop_binding(entry.bindings_to.front());
   const std::shared_ptr<const QueueRecord> record = entry.record;
-  if (is_saved(*record)) tell(ChangeKind::kErase, record.get());
-  --queues_of_shard[record->shard.value];
+  --nodes.at(record->home).queues_of_shard[record->shard.value];
   where.queues.remove(record->name);
   for (Observer* observer : observers) observer->queue_removed(*record);
 }
@@ -496,13 +497,7 @@ void Store::State::drop_vhost(Vhost& where) {
   const std::shared_ptr<const VhostRecord> record = where.record;
   access.remove_vhost(record->name);
   policies.erase_vhost(record->name);
-  tell(ChangeKind::kErase, record.get());
   vhosts.erase(vhosts.find(record->name));
-}
-
-ShardId Store::State::emptiest_shard() const {
-  const auto least = std::min_element(queues_of_shard.begin(), queues_of_shard.end());
-  return ShardId{static_cast<std::uint16_t>(least - queues_of_shard.begin())};
 }
 
 }  // namespace ringtail::cluster::metadata

@@ -24,35 +24,37 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cluster/metadata/changes.h"
 #include "cluster/metadata/commands.h"
+#include "cluster/metadata/saved_state.h"
 #include "cluster/metadata/view.h"
 
 namespace ringtail::cluster::metadata {
 
 class Store final : public View {
  public:
-  // `shards`: how many shards this node spreads its queues over.
+  Store();
+  // Knows one node already, number 0, which is up and has so many shards.
   explicit Store(std::uint16_t shards);
   ~Store() override;
 
   CommandResult apply(const Command& command);
+  // Whether a proposal of a node is to be applied: each counts once, whatever is sent again, and
+  // none counts that a life which has ended has left behind. `request` is one more than the last
+  // that counted, or the first that its sender still waits for (`oldest`): what it has given up may
+  // be missing. A proposal of life 0 (of a node that asks for its first life) always counts.
+  bool accept(NodeId from, Life life, std::uint64_t request, std::uint64_t oldest);
 
-  // For a journal. Null: nobody is told.
-  void set_sink(ChangeSink* sink);
-  // Begins with what was saved, in the place of the vhost "/" of a new store; observers are told.
-  // Queues are placed anew. Nothing has been applied before; nothing is told to the sink.
+  // All that it knows.
+  SavedState save() const;
+  // The same but for exchanges, queues and bindings.
+  SavedState save_without_resources() const;
+  // Becomes what was saved, of this log at a later point or, where nothing has been applied yet, at
+  // any: observers are told of what is different, as of changes: what goes, then what is new.
   void restore(const SavedState& saved);
-  // A walk over all records that outlive a restart, for a snapshot: walk_saved() tells of the next
-  // `limit` (or so) of them and says whether there are more; it ends by itself, or by end_walk().
-  // The store may change in between; what is told then is each record as it is when its turn comes,
-  // or was when the walk began.
-  std::uint64_t begin_walk();
-  bool walk_saved(std::uint64_t walk, std::size_t limit, ChangeSink& visitor);
-  void end_walk(std::uint64_t walk);
 
   std::uint64_t version() const override { return version_; }
   std::uint64_t access_version() const override { return access_version_; }
+  Qid next_qid() const override;
   bool has_vhost(std::string_view vhost) const override;
   std::shared_ptr<const VhostRecord> vhost(std::string_view name) const override;
   std::shared_ptr<const UserRecord> user(std::string_view name) const override;
@@ -95,6 +97,11 @@ class Store final : public View {
       std::string_view vhost, DestinationKind kind, std::string_view destination, std::size_t skip,
       std::size_t limit, const std::function<void(const BindingRecord&)>& visit) const override;
   std::size_t queue_count(std::string_view vhost) const override;
+  std::shared_ptr<const EffectivePolicy> effective_policy(const QueueRecord& queue) const override;
+  std::shared_ptr<const NodeRecord> node(NodeId id) const override;
+  std::shared_ptr<const NodeRecord> node_named(std::string_view name) const override;
+  void for_each_node(
+      const std::function<void(const std::shared_ptr<const NodeRecord>&)>& visit) const override;
   void add_observer(Observer& observer) override;
 
  private:

@@ -7,16 +7,10 @@
 
 namespace ringtail::cluster::metadata {
 
-namespace {
-
-// The keys of the store's maps are the names in the records: a record is replaced under its key.
-template <typename Map, typename Entry, typename RecordPtr>
-void replace_record(Map& map, Entry& entry, const RecordPtr& record) {
-  const auto before = std::exchange(entry.record, record);
-  map.move_name(record->name);
+std::shared_ptr<const EffectivePolicy> Store::effective_policy(const QueueRecord& queue) const {
+  return state_->policies.of(
+      {.vhost = queue.vhost, .name = queue.name, .type = queue.options.type});
 }
-
-}  // namespace
 
 CommandResult Store::State::apply(const PutPolicy& command) {
   Vhost* where = vhost(command.record.vhost);
@@ -60,7 +54,7 @@ std::vector<Changed<Entry>> changed_by(const Policies::Recompute& recompute, con
     if (policy != record.policy) changed.push_back({&entry, std::move(policy)});
   });
   std::sort(changed.begin(), changed.end(),
-            [](const auto& a, const auto& b) { return a.entry->id < b.entry->id; });
+            [](const auto& a, const auto& b) { return a.entry->age < b.entry->age; });
   return changed;
 }
 

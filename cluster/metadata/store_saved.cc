@@ -1,4 +1,6 @@
-// The store's part that begins with what was saved, and that says what is to be saved.
+// The store's part that says all it knows, and that becomes what was saved.
+#include <set>
+#include <string>
 #include <utility>
 
 #include "broker/runtime/check.h"
@@ -6,30 +8,178 @@
 
 namespace ringtail::cluster::metadata {
 
-void Store::set_sink(ChangeSink* sink) {
-  state_->sink = sink;
-  state_->access.set_sink(sink);
-  state_->policies.set_sink(sink);
+namespace {
+
+// A visitor that gathers what it is shown.
+template <typename List>
+auto keep(List& list) {
+  return [&list](const auto& record) { list.push_back(record); };
+}
+
+}  // namespace
+
+SavedState Store::save_without_resources() const {
+  SavedState saved;
+  for (const auto& [id, entry] : state_->nodes) {
+    saved.nodes.push_back({entry.record, entry.last_request});
+  }
+  for_each_vhost(keep(saved.vhosts));
+  for_each_user(keep(saved.users));
+  for_each_permission(keep(saved.permissions));
+  for_each_topic_permission(keep(saved.topic_permissions));
+  for_each_parameter(keep(saved.parameters));
+  for_each_policy(keep(saved.policies));
+  saved.next_qid = state_->next_qid;
+  return saved;
+}
+
+SavedState Store::save() const {
+  SavedState saved = save_without_resources();
+  std::vector<const ExchangeEntry*> exchanges;
+  for (const auto& [name, vhost] : state_->vhosts) append_entries(vhost.exchanges, exchanges);
+  sort_by_age(exchanges);
+  for (const ExchangeEntry* entry : exchanges) {
+    if (!entry->record->predeclared) saved.exchanges.push_back(entry->record);
+  }
+  for_each_queue(keep(saved.queues));
+  // The ages of pre-declared exchanges are equal in all replicas within their vhost alone.
+  for (const auto& [name, vhost] : state_->vhosts) {
+    for (const ExchangeEntry* entry : entries_by_age<ExchangeEntry>(vhost.exchanges)) {
+      for (const Binding& binding : entry->bindings_from) {
+        saved.bindings.push_back(record_of(binding));
+      }
+    }
+  }
+  return saved;
 }
 
 void Store::restore(const SavedState& saved) {
-  RT_CHECK(state_->next_qid == 1 && state_->vhosts.size() == 1 && state_->bindings.empty(),
-           "restoring into a store that has been used");
-  ChangeSink* const sink = state_->sink;
-  set_sink(nullptr);
+  RT_CHECK(!state_->applying, "an observer changed the store that it observes");
   state_->applying = true;
   state_->restore(saved);
   state_->applying = false;
-  set_sink(sink);
 }
 
-// Policies come first: they are given to what is created after them.
+namespace {
+
+// The parts of a name, each with its length in front: no two names are alike.
+void append_part(std::string& key, std::string_view part) {
+  const auto size = static_cast<std::uint32_t>(part.size());
+  key.append(reinterpret_cast<const char*>(&size), sizeof size);
+  key.append(part);
+}
+
+std::string key_of(const BindingRecord& record) {
+  std::string key(record.kind == DestinationKind::kExchange ? "e" : "q");
+  for (const std::string* part : {&record.vhost, &record.source, &record.destination,
+                                  &record.routing_key, &record.arguments}) {
+    append_part(key, *part);
+  }
+  return key;
+}
+
+bool same(const ExchangeRecord& a, const ExchangeRecord& b) {
+  return a.type == b.type && a.durable == b.durable && a.auto_delete == b.auto_delete &&
+         a.internal == b.internal && a.arguments == b.arguments;
+}
+
+bool same(const EffectivePolicyPtr& a, const EffectivePolicyPtr& b) {
+  if (a == nullptr || b == nullptr) return a == b;
+  return a->policy == b->policy && a->operator_policy == b->operator_policy &&
+         a->definition == b->definition;
+}
+
+using NamePair = std::pair<std::string_view, std::string_view>;  // vhost, name
+
+template <typename Record>
+std::map<NamePair, const Record*> by_name(const std::vector<std::shared_ptr<const Record>>& list) {
+  std::map<NamePair, const Record*> result;
+  for (const auto& record : list) result.emplace(NamePair(record->vhost, record->name), &*record);
+  return result;
+}
+
+}  // namespace
+
 void Store::State::restore(const SavedState& saved) {
-  drop_vhost(vhosts.begin()->second);
-  next_qid = saved.first_qid;
+  restoring = true;
+  drop_unsaved_access(saved);
+  drop_unsaved_bindings(saved);
+  drop_unsaved_resources(saved);
+  restore_access(saved);
+  restore_nodes(saved);
+  restore_resources(saved);
+  restoring = false;
+  next_qid = saved.next_qid;
+  access_result(Outcome::kDone);
+  for (Observer* observer : observers) observer->state_restored();
+}
+
+// Vhosts and users that are gone, and all that was theirs.
+void Store::State::drop_unsaved_access(const SavedState& saved) {
+  std::set<std::string_view> wanted;
+  for (const auto& record : saved.vhosts) wanted.insert(record->name);
+  std::vector<std::string> going;
+  for (const auto& [name, where] : vhosts) {
+    if (!wanted.contains(name)) going.push_back(name);
+  }
+  for (const std::string& name : going) {
+    const std::shared_ptr<const VhostRecord> record = vhost(name)->record;
+    drop_vhost(*vhost(name));
+    for (Observer* observer : observers) observer->vhost_removed(*record);
+  }
+  wanted.clear();
+  for (const auto& record : saved.users) wanted.insert(record->name);
+  std::vector<std::shared_ptr<const UserRecord>> users;
+  access.users.for_each([&](const auto& record) {
+    if (!wanted.contains(record->name)) users.push_back(record);
+  });
+  for (const auto& record : users) {
+    access.remove_user(record->name);
+    for (Observer* observer : observers) observer->user_removed(*record);
+  }
+}
+
+void Store::State::drop_unsaved_bindings(const SavedState& saved) {
+  if (bindings.empty()) return;
+  std::set<std::string> wanted;
+  for (const BindingRecord& record : saved.bindings) wanted.insert(key_of(record));
+  for (auto& [name, where] : vhosts) {
+    for (ExchangeEntry* entry : entries_by_age<ExchangeEntry>(where.exchanges)) {
+      std::vector<Binding*> going;
+      for (Binding& binding : entry->bindings_from) {
+        if (!wanted.contains(key_of(record_of(binding)))) going.push_back(&binding);
+      }
+      for (Binding* binding : going) drop_binding(*binding);
+    }
+  }
+}
+
+void Store::State::drop_unsaved_resources(const SavedState& saved) {
+  const auto exchanges = by_name(saved.exchanges);
+  const auto queues = by_name(saved.queues);
+  for (auto& [name, where] : vhosts) {
+    for (QueueEntry* entry : entries_by_age<QueueEntry>(where.queues)) {
+      const auto kept = queues.find(NamePair(name, entry->record->name));
+      if (kept == queues.end() || kept->second->qid != entry->record->qid) {
+        drop_queue(where, *entry);
+      }
+    }
+    for (ExchangeEntry* entry : entries_by_age<ExchangeEntry>(where.exchanges)) {
+      if (entry->record->predeclared) continue;
+      const auto kept = exchanges.find(NamePair(name, entry->record->name));
+      if (kept == exchanges.end() || !same(*kept->second, *entry->record)) {
+        drop_exchange(where, *entry);
+      }
+    }
+  }
+}
+
+// Policies come before queues and exchanges: they are given to what is created after them.
+void Store::State::restore_access(const SavedState& saved) {
+  access = {};
+  policies = {};
   for (const auto& record : saved.users) access.users.put(record->name, UserRecord(*record));
   for (const auto& record : saved.policies) policies.put(*record);
-  for (const auto& record : saved.vhosts) create_vhost(*record);
   for (const auto& record : saved.permissions) {
     access.permissions.put({record->vhost, record->user}, PermissionRecord(*record));
   }
@@ -41,116 +191,77 @@ void Store::State::restore(const SavedState& saved) {
     access.parameters.put({record->component, record->vhost, record->name},
                           ParameterRecord(*record));
   }
-  for (const auto& record : saved.exchanges) {
-    Vhost* where = vhost(record->vhost);
-    if (where != nullptr) create_exchange(*where, *record);
-  }
-  for (const auto& record : saved.queues) {
-    Vhost* where = vhost(record->vhost);
-    if (where != nullptr) create_queue(*where, *record, ShardId{0});
-  }
-  for (const BindingRecord& record : saved.bindings) {
-    BindingKey key{};
-    if (resolve(record, key) == Outcome::kDone) create_binding(key, record);
-  }
-  access_result(Outcome::kDone);
 }
 
-// --- the walk ------------------------------------------------------------------------------------
-
-void SavedWalk::leave(const Binding& going) {
-  if (binding != &going) return;
-  auto& list = exchange->bindings_from;
-  const auto next = std::next(list.iterator_to(*binding));
-  binding = next == list.end() ? nullptr : &*next;
-}
-
-void SavedWalk::leave(const ExchangeEntry& going) {
-  if (exchange != &going) return;
-  exchange = nullptr;
-  binding = nullptr;
-}
-
-std::uint64_t Store::begin_walk() {
-  SavedWalk& walk = state_->walks[++state_->last_walk];
-  SavedState& records = walk.records;
-  const auto keep = [](auto& list) {
-    return [&list](const auto& record) { list.push_back(record); };
-  };
-  for_each_vhost(keep(records.vhosts));
-  for_each_user(keep(records.users));
-  for_each_permission(keep(records.permissions));
-  for_each_topic_permission(keep(records.topic_permissions));
-  for_each_parameter(keep(records.parameters));
-  for_each_policy(keep(records.policies));
-  for (const auto& [name, vhost] : state_->vhosts) {
-    for (const ExchangeEntry* entry : entries_by_age<ExchangeEntry>(vhost.exchanges)) {
-      walk.exchanges.push_back(entry->record);
-      if (is_saved(*entry->record)) records.exchanges.push_back(entry->record);
-    }
+void Store::State::restore_nodes(const SavedState& saved) {
+  const std::map<NodeId, NodeEntry> before = std::exchange(nodes, {});
+  for (const SavedNode& node : saved.nodes) {
+    NodeEntry& entry = nodes[node.record->id];
+    entry.last_request = node.last_request;
+    entry.queues_of_shard.assign(node.record->shards, 0);
+    set_node(entry, *node.record);
   }
-  for_each_queue([&](const auto& record) {
-    if (is_saved(*record)) records.queues.push_back(record);
-  });
-  return state_->last_walk;
-}
-
-void Store::end_walk(std::uint64_t number) { state_->walks.erase(number); }
-
-namespace {
-
-// Tells of the records of one list from `next` on, as far as `limit` goes; `next` counts over all
-// lists.
-template <typename List>
-void tell_some(const List& list, std::size_t& first, std::size_t& next, std::size_t& limit,
-               ChangeSink& visitor) {
-  while (limit > 0 && next < first + list.size()) {
-    visitor.changed(ChangeKind::kPut, list[next - first].get());
-    ++next;
-    --limit;
+  for (const auto& [id, entry] : before) {
+    if (nodes.contains(id)) continue;
+    for (Observer* observer : observers) observer->node_removed(*entry.record);
   }
-  first += list.size();
 }
 
-}  // namespace
-
-bool Store::walk_saved(std::uint64_t number, std::size_t limit, ChangeSink& visitor) {
-  const auto found = state_->walks.find(number);
-  RT_CHECK(found != state_->walks.end(), "a walk that has not begun");
-  SavedWalk* const walk = &found->second;
-  std::size_t first = 0;
-  std::size_t& next = walk->next_record;
-  const SavedState& records = walk->records;
-  tell_some(records.vhosts, first, next, limit, visitor);
-  tell_some(records.users, first, next, limit, visitor);
-  tell_some(records.permissions, first, next, limit, visitor);
-  tell_some(records.topic_permissions, first, next, limit, visitor);
-  tell_some(records.parameters, first, next, limit, visitor);
-  tell_some(records.policies, first, next, limit, visitor);
-  tell_some(records.exchanges, first, next, limit, visitor);
-  tell_some(records.queues, first, next, limit, visitor);
-  for (; limit > 0; --limit) {
-    if (walk->binding != nullptr) {
-      Binding& binding = *walk->binding;
-      if (is_saved(binding)) {
-        const BindingRecord record = record_of(binding);
-        visitor.changed(ChangeKind::kPut, &record);
-      }
-      walk->leave(binding);
-    } else if (walk->next_exchange < walk->exchanges.size()) {
-      const ExchangeRecord& record = *walk->exchanges[walk->next_exchange++];
-      Vhost* where = state_->vhost(record.vhost);
-      ExchangeEntry* entry = where == nullptr ? nullptr : where->exchanges.find(record.name);
-      walk->exchange = entry;
-      if (entry != nullptr && !entry->bindings_from.empty()) {
-        walk->binding = &entry->bindings_from.front();
+// What is there already has its place and its policy set right; the rest is made. Ages are as in
+// every other replica: what is decided by age is decided alike.
+void Store::State::restore_resources(const SavedState& saved) {
+  next_age = 1;
+  for (const auto& record : saved.vhosts) {
+    if (Vhost* where = vhost(record->name)) {
+      replace_vhost(*where, *record);
+      for (ExchangeEntry* entry : entries_by_age<ExchangeEntry>(where->exchanges)) {
+        if (entry->record->predeclared) entry->age = next_age++;
       }
     } else {
-      end_walk(number);
-      return false;
+      create_vhost(*record);
     }
   }
-  return true;
+  for (const auto& record : saved.exchanges) {
+    Vhost* where = vhost(record->vhost);
+    if (where == nullptr) continue;
+    if (ExchangeEntry* entry = where->exchanges.find(record->name)) {
+      entry->age = next_age++;
+    } else {
+      create_exchange(*where, *record);
+    }
+  }
+  for (const auto& record : saved.queues) restore_queue(*record);
+  for (const BindingRecord& record : saved.bindings) {
+    BindingKey key{};
+    if (resolve(record, key) != Outcome::kDone) continue;
+    if (Binding* known = find_binding(key)) {
+      auto& list = known->source->bindings_from;
+      list.splice(list.end(), list, list.iterator_to(*known));
+    } else {
+      create_binding(key, record);
+    }
+  }
+  for (auto& [name, where] : vhosts) {
+    apply_policies(where, [this](const PolicySubject& subject, const EffectivePolicyPtr& before) {
+      EffectivePolicyPtr now = policies.of(subject);
+      return same(now, before) ? before : now;
+    });
+  }
+}
+
+void Store::State::restore_queue(const QueueRecord& record) {
+  Vhost* where = vhost(record.vhost);
+  NodeEntry* home = node(record.home);
+  if (where == nullptr || home == nullptr || record.shard.value >= home->queues_of_shard.size()) {
+    return;  // a whole snapshot has none such
+  }
+  if (QueueEntry* entry = where->queues.find(record.name)) {
+    entry->age = next_age++;
+    move_queue(*where, *entry, record.home, record.shard);
+    ++home->queues_of_shard[record.shard.value];
+  } else {
+    create_queue(*where, record);
+  }
 }
 
 }  // namespace ringtail::cluster::metadata

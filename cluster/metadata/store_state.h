@@ -16,7 +16,6 @@
 
 #include "broker/runtime/parted.h"
 #include "cluster/metadata/access_records.h"
-#include "cluster/metadata/changes.h"
 #include "cluster/metadata/policies.h"
 #include "cluster/metadata/store.h"
 
@@ -50,12 +49,14 @@ template <typename Tag>
 using BindingList = intrusive::list<Binding, intrusive::base_hook<intrusive::list_base_hook<Tag>>,
                                     intrusive::constant_time_size<false>>;
 
-// What a binding may point to. `id` is unique among queues and exchanges and grows with creation.
+// What a binding may point to. `id` is unique among queues and exchanges; `age` grows with
+// creation, alike in every replica.
 struct Endpoint {
   Endpoint(DestinationKind destination_kind, std::uint64_t number)
       : kind(destination_kind), id(number) {}
   const DestinationKind kind;
   const std::uint64_t id;
+  std::uint64_t age = 0;
   BindingList<intrusive::tag<ByDestination>> bindings_to;
 };
 
@@ -125,7 +126,7 @@ std::vector<Entry*> entries_by_age(const Map& map) {
   entries.reserve(map.size());
   map.for_each([&entries](Entry& entry) { entries.push_back(&entry); });
   std::sort(entries.begin(), entries.end(),
-            [](const Entry* a, const Entry* b) { return a->id < b->id; });
+            [](const Entry* a, const Entry* b) { return a->age < b->age; });
   return entries;
 }
 template <typename Entry, typename Map>
@@ -133,9 +134,9 @@ void append_entries(const Map& map, std::vector<const Entry*>& out) {
   map.for_each([&out](const Entry& entry) { out.push_back(&entry); });
 }
 template <typename Entry>
-void sort_by_creation(std::vector<const Entry*>& entries) {
+void sort_by_age(std::vector<const Entry*>& entries) {
   std::sort(entries.begin(), entries.end(),
-            [](const Entry* a, const Entry* b) { return a->id < b->id; });
+            [](const Entry* a, const Entry* b) { return a->age < b->age; });
 }
 
 inline BindingRecord record_of(const Binding& binding) {
@@ -152,34 +153,26 @@ inline BindingRecord record_of(const Binding& binding) {
   return record;
 }
 
-// What outlives a restart.
-inline bool is_saved(const ExchangeRecord& record) { return record.durable && !record.predeclared; }
-inline bool is_saved(const QueueRecord& record) { return record.durable && !record.exclusive(); }
-inline bool is_saved(const Binding& binding) {
-  if (!binding.source->record->durable) return false;
-  return binding.destination->kind == DestinationKind::kQueue
-             ? is_saved(*static_cast<const QueueEntry*>(binding.destination)->record)
-             : static_cast<const ExchangeEntry*>(binding.destination)->record->durable;
+// The keys of the store's maps are the names in the records: a record is replaced under its key.
+template <typename Map, typename Entry, typename RecordPtr>
+void replace_record(Map& map, Entry& entry, const RecordPtr& record) {
+  const auto before = std::exchange(entry.record, record);
+  map.move_name(record->name);
 }
 
-// Where a walk over the saved records is (Store::walk_saved): records other than bindings as they
-// were when it began, then the bindings of each of those exchanges that is still there.
-struct SavedWalk {
-  SavedState records;
-  std::size_t next_record = 0;
-  std::vector<std::shared_ptr<const ExchangeRecord>> exchanges;  // the pre-declared ones too
-  std::size_t next_exchange = 0;
-  ExchangeEntry* exchange = nullptr;  // the one whose bindings are being visited
-  Binding* binding = nullptr;         // the next; null: none left
-
-  // What is about to go must not be stood on.
-  void leave(const Binding& going);
-  void leave(const ExchangeEntry& going);
+struct NodeEntry {
+  std::shared_ptr<const NodeRecord> record;
+  std::vector<std::size_t> queues_of_shard;
+  std::uint64_t last_request = 0;  // of its proposals in its present life (Store::accept)
+  std::size_t queues() const;
 };
 
+// Where the fewest queues are.
+ShardId emptiest_shard(const NodeEntry& node);
+
 struct Store::State {
-  State(std::uint16_t shards, std::uint64_t& store_version, std::uint64_t& store_access_version)
-      : queues_of_shard(shards, 0), version(store_version), access_version(store_access_version) {}
+  State(std::uint64_t& store_version, std::uint64_t& store_access_version)
+      : version(store_version), access_version(store_access_version) {}
 
   std::map<std::string, Vhost, std::less<>> vhosts;
   using BindingSet = std::unordered_set<std::unique_ptr<Binding>, BindingHash, BindingEqual>;
@@ -190,19 +183,18 @@ struct Store::State {
     const auto found = part.find(key);
     return found == part.end() ? nullptr : found->get();
   }
-  std::vector<std::size_t> queues_of_shard;
+  std::map<NodeId, NodeEntry> nodes;
   std::uint64_t next_id = 1;
+  std::uint64_t next_age = 1;
   std::uint64_t next_qid = 1;
   std::uint64_t& version;         // the store's
   std::uint64_t& access_version;  // the store's
   AccessRecords access;
   Policies policies;
-  ChangeSink* sink = nullptr;                // null: nobody keeps the changes
-  std::map<std::uint64_t, SavedWalk> walks;  // by number; mostly none
-  std::uint64_t last_walk = 0;
   std::vector<Observer*> observers;
   std::vector<ExchangeEntry*> orphans;  // auto-delete exchanges that lost their last binding
   bool applying = false;
+  bool restoring = false;  // nothing goes by itself
 
   Vhost* vhost(std::string_view name) {
     const auto found = vhosts.find(name);
@@ -236,13 +228,15 @@ struct Store::State {
   CommandResult apply(const DeleteQueue& command);
   CommandResult apply(const Bind& command);
   CommandResult apply(const Unbind& command);
+  CommandResult apply(const NodeUp& command);
+  CommandResult apply(const NodeDown& command);
+  CommandResult apply(const ForgetNode& command);
 
   void create_vhost(const VhostRecord& record);
   void replace_vhost(Vhost& vhost, VhostRecord record);
   void create_exchange(Vhost& vhost, const ExchangeRecord& record);
-  // `record` has its qid; gets its shard and its policy here.
-  std::shared_ptr<const QueueRecord> create_queue(Vhost& vhost, QueueRecord record,
-                                                  ShardId client_shard);
+  // `record` has its qid, home and shard; gets its policy here.
+  std::shared_ptr<const QueueRecord> create_queue(Vhost& vhost, QueueRecord record);
   void create_binding(const BindingKey& key, const BindingRecord& record);
   // Finds both ends of a binding; anything but kDone says which is missing.
   Outcome resolve(const BindingRecord& record, BindingKey& key);
@@ -258,11 +252,28 @@ struct Store::State {
   void set_policy(Vhost& vhost, QueueEntry& entry, EffectivePolicyPtr policy);
   void set_policy(Vhost& vhost, ExchangeEntry& entry, EffectivePolicyPtr policy);
 
-  void tell(ChangeKind kind, AnyRecord record) {
-    if (sink != nullptr) sink->changed(kind, record);
-  }
   void restore(const SavedState& saved);
-  ShardId emptiest_shard() const;
+  void drop_unsaved_access(const SavedState& saved);
+  void drop_unsaved_bindings(const SavedState& saved);
+  void drop_unsaved_resources(const SavedState& saved);
+  void restore_access(const SavedState& saved);
+  void restore_nodes(const SavedState& saved);
+  void restore_resources(const SavedState& saved);
+  void restore_queue(const QueueRecord& record);
+
+  NodeEntry* node(NodeId id);
+  NodeEntry* node_named(std::string_view name);
+  // Where a queue that is declared is to live; null: nowhere.
+  NodeEntry* home_of(const DeclareQueue& command);
+  // Queues by age.
+  std::vector<std::pair<Vhost*, QueueEntry*>> queues_at(NodeId home);
+  void end_life(NodeEntry& entry, bool in_order);
+  // The queues of a node get places on another, or anew on the same, over the shards it has now.
+  void place_queues(NodeEntry& at, NodeId of);
+  void move_queue(Vhost& vhost, QueueEntry& entry, NodeId home, ShardId shard);
+  void drop_queues(NodeId home, bool durable_too);
+  void set_node(NodeEntry& entry, NodeRecord record);
+  void forget(NodeEntry& entry);
 };
 
 }  // namespace ringtail::cluster::metadata

@@ -24,10 +24,17 @@ class Observer {
   // The record was replaced: its policy has changed.
   virtual void exchange_changed(const std::shared_ptr<const ExchangeRecord>&) {}
   virtual void queue_changed(const std::shared_ptr<const QueueRecord>&) {}
+  // It has another home or another shard of its home, where it begins with what lies on the disk.
+  virtual void queue_moved(const std::shared_ptr<const QueueRecord>&) {}
   virtual void vhost_removed(const VhostRecord&) {}  // after all that was in it
   virtual void user_removed(const UserRecord&) {}
   // Users, permissions or vhosts are no longer what they were: what was concluded from them falls.
   virtual void access_changed() {}
+  // A node came, began a life, or ended one (before the queues that go with it).
+  virtual void node_changed(const std::shared_ptr<const NodeRecord>&) {}
+  virtual void node_removed(const NodeRecord&) {}
+  // All that was different in a whole state that has taken the place of the former one was told.
+  virtual void state_restored() {}
 };
 
 // Read-only; one per shard; used on that shard's thread. Lookups cost one hash of the name.
@@ -39,6 +46,9 @@ class View {
   virtual std::uint64_t version() const = 0;
   // Grows with every change of vhosts, users, permissions and topic permissions.
   virtual std::uint64_t access_version() const = 0;
+  // Above every qid that has been given, as far as this replica knows: a queue of this qid or a
+  // higher one is still to come.
+  virtual Qid next_qid() const = 0;
   virtual bool has_vhost(std::string_view vhost) const = 0;
   // Null when there is none.
   virtual std::shared_ptr<const VhostRecord> vhost(std::string_view name) const = 0;
@@ -51,6 +61,15 @@ class View {
                                                    std::string_view name) const = 0;
   virtual std::shared_ptr<const ExchangeRecord> exchange(std::string_view vhost,
                                                          std::string_view name) const = 0;
+  // Null when there is none.
+  virtual std::shared_ptr<const NodeRecord> node(NodeId id) const = 0;
+  virtual std::shared_ptr<const NodeRecord> node_named(std::string_view name) const = 0;
+  // By name.
+  virtual void for_each_node(
+      const std::function<void(const std::shared_ptr<const NodeRecord>&)>& visit) const = 0;
+  // What is in force for a queue of that vhost, name and type; null: no policy.
+  virtual std::shared_ptr<const EffectivePolicy> effective_policy(
+      const QueueRecord& queue) const = 0;
   virtual void for_each_queue(
       const std::function<void(const std::shared_ptr<const QueueRecord>&)>& visit) const = 0;
   // The rest is for listing: each in a fixed order (by name; queues, exchanges and bindings by
@@ -86,8 +105,8 @@ class View {
       std::string_view vhost, DestinationKind kind, std::string_view destination, std::size_t skip,
       std::size_t limit, const std::function<void(const BindingRecord&)>& visit) const = 0;
   virtual std::size_t queue_count(std::string_view vhost) const = 0;
-  // Tells the observer the present state first: exchanges and queues in the order of their
-  // creation, then bindings. It must live as long as the replica applies changes.
+  // Tells the observer the present state first: nodes by name, exchanges and queues in the order of
+  // their creation, then bindings. It must live as long as the replica applies changes.
   virtual void add_observer(Observer& observer) = 0;
 };
 

@@ -337,7 +337,8 @@ def what_is_missing_stops_the_node_and_is_named():
         config = path('refused.conf')
         with open(config, 'w', encoding='ascii') as out:
             out.write('amqps_port = %d\n%s' % (free_port(), text))
-        done = subprocess.run([BINARY, '--config', config, '--amqp-port', '0', '--data-dir', DIR],
+        done = subprocess.run([BINARY, '--config', config, '--amqp-port', '0', '--cluster-port',
+                               '0', '--data-dir', DIR],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=20 * SLOW)
         assert done.returncode > 0, 'exit code %d' % done.returncode

@@ -13,7 +13,8 @@ def start(*flags, **options):
 
 def refuses(*command):
     """What the program prints as it refuses to start."""
-    done = subprocess.run([BINARY, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    done = subprocess.run([BINARY, '--cluster-port', '0', *command],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=10 * SLOW)
     text = done.stdout.decode(errors='replace')
     assert done.returncode not in (0, None) and done.returncode > 0, \

@@ -150,9 +150,11 @@ def the_number_of_shards_may_change_between_two_starts():
 @case(only=HAVE)
 def a_data_directory_has_one_node():
     with Lasting() as kept:
-        done = subprocess.run([BINARY, '--amqp-port', '0', '--management-port', '0', '--bind',
-                               '127.0.0.1', '--data-dir', kept.path], stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=20 * SLOW)
+        done = subprocess.run([BINARY, '--amqp-port', '0', '--management-port', '0',
+                               '--cluster-port', '0', '--bind', '127.0.0.1', '--data-dir',
+                               kept.path],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=20 * SLOW)
         text = done.stdout.decode(errors='replace')
         assert done.returncode > 0, 'exit code %d: %s' % (done.returncode, text)
         assert kept.path in text and 'in use by another node' in text, text

@@ -237,6 +237,30 @@ def checks():
     assert node['rabbitmq_version'] and node['listeners'], node
     cluster = json.loads(ctl('cluster_status', '--formatter', 'json'))
     equal(len(cluster['running_nodes']), 1, 'running nodes')
+    equal(cluster['disk_nodes'], cluster['running_nodes'], 'disk nodes')
+    equal((cluster['ram_nodes'], cluster['partitions']), ([], {}), 'ram nodes, partitions')
+    name, = cluster['running_nodes']
+    assert cluster['versions'][name]['rabbitmq_version'] == node['rabbitmq_version'], cluster
+    assert '\nRunning Nodes\n\n%s\n' % name in ctl('cluster_status'), 'cluster_status'
+    equal(ctl('-q', 'await_online_nodes', '1'), '', 'await_online_nodes')
+    assert '1 of 2 nodes run' in ctl('-q', 'await_online_nodes', '2', '-t', '1', code=75)
+
+
+@case(only=HAVE)
+def nodes_leave_only_when_they_are_down():
+    name, = json.loads(ctl('cluster_status', '--formatter', 'json'))['running_nodes']
+    assert 'is the one that was asked' in ctl('-q', 'forget_cluster_node', name, code=69)
+    equal(ctl('-q', 'forget_cluster_node', 'no@where', code=69),
+          'Error:\nThe node selected is not in the cluster.\n', 'of no node')
+    for command in (['join_cluster', name], ['reset'], ['force_boot'], ['stop_app']):
+        assert 'is not in this version: ' in ctl(*command, code=69), command
+    ctl('-q', 'ping')
+    with Vhost() as vhost:
+        vhost.declare()
+        equal(vhost.ctl('-s', 'list_queues', 'name', 'node', 'state'),
+              'q\t%s\trunning\nr\t%s\trunning\n' % (name, name), 'where queues live')
+        equal(vhost.ctl('-s', 'list_queues', '--local', 'name'), 'q\nr\n', 'local queues')
+        equal(vhost.ctl('-s', 'list_queues', '--offline', 'name'), '', 'queues that are down')
 
 
 @case(only=HAVE)

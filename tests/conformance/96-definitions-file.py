@@ -61,7 +61,8 @@ def a_file_that_is_none_stops_the_start():
     for text, why in (('{"users": [', 'not JSON at line 1, column 11'), ('[]', 'no definitions')):
         with file_of(text) as file, tempfile.TemporaryDirectory() as data:
             done = subprocess.run([BINARY, '--amqp-port', '0', '--management-port', '0',
-                                   '--data-dir', data, '--definitions', file.name],
+                                   '--cluster-port', '0', '--data-dir', data,
+                                   '--definitions', file.name],
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, timeout=10 * SLOW)
             said = done.stdout.decode(errors='replace')

@@ -47,7 +47,7 @@ class Node:
         # Two, so that letters cross between threads whatever the machine has.
         shards = () if '--shards' in flags else ('--shards', '2')
         command = [binary, *shards, '--amqp-port', str(self.port), '--management-port', '0',
-                   '--data-dir', data_dir or self._dir.name, '--bind',
+                   '--cluster-port', '0', '--data-dir', data_dir or self._dir.name, '--bind',
                    '127.0.0.1,::1' if IPV6 else '127.0.0.1', *flags]
         if config:
             path = self._dir.name + '/test.conf'

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Writes the seeds of the fuzz targets of broker/amqp into corpus/<target>/, the same each time.
+"""Writes the seeds of the fuzz targets of broker/amqp and of letters into corpus/<target>/, the
+same each time.
 
 Files that are there already under other names (inputs that once failed) stay.
 """
@@ -169,9 +170,66 @@ STREAMS = {
 }
 
 
+# --- letters of queues: kind, size of the header, header (Protobuf), octets of the messages ---
+
+def varint(number):
+    octets = b""
+    while number >= 0x80:
+        octets += bytes([number & 0x7F | 0x80])
+        number >>= 7
+    return octets + bytes([number])
+
+
+def proto(*fields):
+    """(number, int or bytes) each."""
+    out = b""
+    for number, value in fields:
+        if isinstance(value, int):
+            out += varint(number << 3) + varint(value)
+        else:
+            out += varint(number << 3 | 2) + varint(len(value)) + value
+    return out
+
+
+def letter(kind, header, octets=b""):
+    return bytes([kind, len(header)]) + header + octets
+
+
+ROUTE = short("x") + short("key")
+PLAIN = bytes([0, len(ROUTE), 3, 4])
+PLAIN_OCTETS = ROUTE + b"\x10\0\x02" + b"body"
+FULL = bytes([15, 9]) + varint(60000) + bytes([len(ROUTE), 0, 2]) + varint(300)
+FULL_OCTETS = ROUTE + b"bk" + b"b" * 300
+TOKENS = b"".join(varint(token) for token in (1, 64, 2**40 + 7, 2**64 - 1))
+LETTERS = {
+    "publish": letter(0, proto((1, 5), (2, 7), (3, 2), (4, PLAIN + FULL)),
+                      PLAIN_OCTETS + FULL_OCTETS),
+    "publish-cut": letter(0, proto((1, 5), (2, 7), (3, 1), (4, PLAIN)), PLAIN_OCTETS[:-1]),
+    "consume": letter(1, proto((1, 5), (2, 7), (3, 2), (4, b"tag"), (5, 1), (6, 1), (7, 9),
+                               (8, 100), (9, 2**20), (10, 0), (11, 2**64 - 1))),
+    "cancel": letter(2, proto((1, 5), (2, 7), (3, 2))),
+    "get": letter(3, proto((1, 5), (2, 7), (3, 1))),
+    "ack": letter(4, proto((1, 5), (2, 1), (3, TOKENS))),
+    "requeue": letter(5, proto((1, 5), (3, TOKENS))),
+    "credit": letter(6, proto((1, 5), (2, 1), (3, 9), (4, 900), (5, 2**20), (8, 1))),
+    "purge": letter(7, proto((1, 2**63 - 1), (2, 7))),
+    "delete": letter(9, proto((1, 5), (2, 7), (3, 1), (4, 1))),
+    "channel-gone": letter(10, proto((1, 5), (2, proto((1, 9), (2, 1))), (3, 8))),
+    "settled": letter(11, proto((1, 5), (2, 900), (3, varint(3) + varint(800)))),
+    "consume-ok": letter(12, proto((1, 5), (2, 7), (3, 2), (4, 5), (5, 1000))),
+    "deliver": letter(14, proto((1, 5), (2, 2), (3, b"\x00\x01\x05" + PLAIN +
+                                                 b"\x03\x02\x00\x09" + FULL)),
+                      PLAIN_OCTETS + FULL_OCTETS),
+    "get-result": letter(15, proto((1, 5), (2, 7), (4, 1), (5, 3), (6, 77), (7, 4), (9, PLAIN)),
+                         PLAIN_OCTETS),
+    "inspected": letter(17, proto((1, 5), (2, 7), (4, 1), (7, 3), (11, 2**63))),
+}
+
+
 def main():
     for target, inputs in (("frame_reader_fuzz", STREAMS), ("field_table_fuzz", TABLES),
-                           ("content_header_fuzz", HEADERS), ("methods_fuzz", METHODS)):
+                           ("content_header_fuzz", HEADERS), ("methods_fuzz", METHODS),
+                           ("letters_codec_fuzz", LETTERS)):
         folder = ROOT / target
         folder.mkdir(parents=True, exist_ok=True)
         for name, data in inputs.items():

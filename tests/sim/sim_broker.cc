@@ -1,5 +1,7 @@
 #include "tests/sim/sim_broker.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -7,6 +9,8 @@
 #include "broker/amqp/field_table.h"
 #include "broker/channel.h"
 #include "broker/connection.h"
+#include "broker/letters_codec.h"
+#include "queue/letters_codec.h"
 
 namespace ringtail::sim {
 
@@ -16,32 +20,63 @@ using runtime::ShardId;
 // --- the node
 // -------------------------------------------------------------------------------------
 
-BrokerNode::BrokerNode(runtime::SimHost& host, std::uint16_t shards, runtime::Config config)
-    : host_(host), config_(std::move(config)), node_(host, NodeId{0}, shards) {
-  config_.node_name = "sim@localhost";
-  config_.amqp_port = kPort;
-  config_.shards = shards;
-  config_.data_dir = "/data";
-  if (config_.memory_high_watermark == 0) config_.memory_high_watermark = 1ULL << 32;
+namespace {
+
+runtime::Config completed(runtime::Config config, std::uint16_t shards, NodeId id) {
+  config.node_name = id.value == 0 ? "sim@localhost" : fmt::format("sim{}@localhost", id.value);
+  config.amqp_port = kPort;
+  config.shards = shards;
+  config.data_dir = "/data";
+  if (config.memory_high_watermark == 0) config.memory_high_watermark = 1ULL << 32;
+  return config;
+}
+
+cluster::DataDirectory open_directory(runtime::SimHost& host, const runtime::Config& config,
+                                      NodeId id) {
+  runtime::SimEnv env(host);
+  if (id.value != 0 && !cluster::read_identity(env.disk(), config.data_dir).ok()) {
+    RT_CHECK(env.disk().make_directory(config.data_dir).ok(), "no data directory");
+    RT_CHECK(cluster::save_identity(env.disk(), config.data_dir, {.node = id}).ok(), "no identity");
+  }
+  auto opened = cluster::open_data_directory(env, config.data_dir, "");
+  RT_CHECK(opened.ok(), opened.status().text().c_str());
+  return std::move(opened).value();
+}
+
+cluster::ControlPlaneOptions control_options(const runtime::Config& config,
+                                             const cluster::DataDirectory& directory) {
+  cluster::ControlPlaneOptions options;
+  options.identity = directory.identity;
+  options.cookie = directory.cookie;
+  options.name = config.node_name;
+  options.host = "127.0.0.1";
+  options.data_dir = config.data_dir;
+  options.bind = {"127.0.0.1"};
+  options.data_shards = static_cast<std::uint16_t>(config.shards);
+  return options;
+}
+
+}  // namespace
+
+BrokerNode::BrokerNode(runtime::SimHost& host, std::uint16_t shards, runtime::Config config,
+                       NodeId id)
+    : host_(host),
+      config_(completed(std::move(config), shards, id)),
+      directory_(open_directory(host, config_, id)),
+      node_(host, directory_.identity.node, shards + std::size_t{1}) {
+  queue::add_codecs(codecs_);
+  broker::add_codecs(codecs_);
   for (std::uint16_t i = 0; i < shards; ++i) {
     node_.driver(i).run([&] {
-      broker_shards_.push_back(
-          std::make_unique<broker::BrokerShard>(node_.shard(i), config_, shards));
+      runtime::Shard& on = node_.shard(i);
+      broker_shards_.push_back(std::make_unique<broker::BrokerShard>(on, config_, shards));
+      buses_.push_back(
+          std::make_unique<cluster::MessageBus>(on, shards, directory_.cookie, codecs_));
+      buses_.back()->add_watcher(*broker_shards_.back());
+      on.set_remote(buses_.back().get());
     });
   }
-  bool booted = false;
-  runtime::Status boot_status;
-  node_.driver(0).run([&] {
-    boot_ = std::make_unique<broker::Boot>(shard(0));
-    boot_->start(
-        [&](const runtime::Status& status) {
-          boot_status = status;
-          booted = true;
-        },
-        [this](const runtime::Status& why) { lost_ = why; });
-  });
-  RT_CHECK(host_.world().run_until([&] { return booted; }), "the node did not boot");
-  RT_CHECK(boot_status.ok(), boot_status.text().c_str());
+  boot();
   node_.driver(0).run([&] {
     listener_ = std::make_unique<broker::Listener>(shard(0), shards);
     memory_monitor_ = std::make_unique<broker::MemoryMonitor>(shard(0), shards);
@@ -51,13 +86,43 @@ BrokerNode::BrokerNode(runtime::SimHost& host, std::uint16_t shards, runtime::Co
   });
 }
 
+void BrokerNode::boot() {
+  cluster::ControlPlane::Started started;
+  bool came = false;
+  node_.driver(shards()).run([&] {
+    control_ = std::make_unique<cluster::ControlPlane>(node_.shard(shards()),
+                                                       control_options(config_, directory_));
+    control_->start(
+        [&](const cluster::ControlPlane::Started& result) {
+          started = result;
+          came = true;
+        },
+        [this](const runtime::Status& why) { lost_ = why; });
+  });
+  RT_CHECK(host_.world().run_until([&] { return came; }), "the node has found no cluster");
+  RT_CHECK(started.status.ok(), started.status.text().c_str());
+  bool booted = false;
+  runtime::Status boot_status;
+  node_.driver(0).run([&] {
+    boot_ = std::make_unique<broker::Boot>(shard(0));
+    boot_->start(started.empty, [&](const runtime::Status& status) {
+      boot_status = status;
+      booted = true;
+    });
+  });
+  RT_CHECK(host_.world().run_until([&] { return booted; }), "the node did not boot");
+  RT_CHECK(boot_status.ok(), boot_status.text().c_str());
+}
+
 BrokerNode::~BrokerNode() {
   node_.kill();
   listener_.reset();
   disk_monitor_.reset();
   memory_monitor_.reset();
   boot_.reset();
+  control_.reset();
   while (!broker_shards_.empty()) broker_shards_.pop_back();
+  buses_.clear();
 }
 
 std::size_t BrokerNode::queues() {
@@ -71,7 +136,7 @@ void BrokerNode::shut_down() {
     listener_.reset();
     shard(0).set_shut_down_done([this] { shut_down_done_ = true; });
     runtime::Shard& here = node_.shard(0);
-    for (std::uint16_t i = 0; i < node_.size(); ++i) {
+    for (std::uint16_t i = 0; i < shards(); ++i) {
       here.post(broker::BrokerShard::address_of(here.node(), here.id()),
                 broker::BrokerShard::address_of(here.node(), ShardId{i}),
                 std::make_unique<broker::ShutDown>());
@@ -108,13 +173,15 @@ void AmqpClient::send(runtime::OutChain& out) {
 }
 
 void AmqpClient::publish(std::uint16_t channel, std::string_view exchange, std::string_view key,
-                         std::string_view body, bool mandatory) {
+                         std::string_view body, bool mandatory, std::string_view properties) {
   runtime::OutChain out;
   amqp::write_method(
       out, channel,
       amqp::BasicPublish{
           .exchange = exchange, .routing_key = key, .mandatory = mandatory, .route = {}});
-  amqp::write_content(out, channel, {.properties = {}, .body = runtime::as_bytes(body)}, kFrameMax);
+  amqp::write_content(
+      out, channel, {.properties = runtime::as_bytes(properties), .body = runtime::as_bytes(body)},
+      kFrameMax);
   send(out);
 }
 
@@ -217,7 +284,7 @@ bool AmqpClient::answer(const ServerFrame& frame) {
 void AmqpClient::start_ok() {
   amqp::FieldTable capabilities;
   capabilities.set("connection.blocked", true);
-  capabilities.set("consumer_cancel_notify", true);
+  if (hears_cancel_) capabilities.set("consumer_cancel_notify", true);
   capabilities.set("authentication_failure_close", true);
   amqp::FieldTable properties;
   properties.set("capabilities", std::move(capabilities));

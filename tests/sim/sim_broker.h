@@ -21,6 +21,9 @@
 #include "broker/runtime/config.h"
 #include "broker/runtime/sim/sim_client.h"
 #include "broker/runtime/sim/sim_shard.h"
+#include "cluster/control_plane.h"
+#include "cluster/data_directory.h"
+#include "cluster/message_bus.h"
 
 namespace ringtail::sim {
 
@@ -33,17 +36,20 @@ class BrokerNode {
   // node accepts; the host's drive is its data directory, so that a second one on the same host
   // goes on where the first was. Destroying it ends the process as kill -9 does; SimDrive::crash()
   // before that takes the power away too.
-  BrokerNode(runtime::SimHost& host, std::uint16_t shards, runtime::Config config = {});
+  BrokerNode(runtime::SimHost& host, std::uint16_t shards, runtime::Config config = {},
+             runtime::NodeId id = {});
   ~BrokerNode();
   BrokerNode(const BrokerNode&) = delete;
   BrokerNode& operator=(const BrokerNode&) = delete;
 
   broker::BrokerShard& shard(std::size_t at) { return *broker_shards_[at]; }
+  runtime::NodeId id() const { return directory_.identity.node; }
   // Runs a test's code as a callback of that shard's loop.
   void run_on_shard(std::size_t at, const std::function<void()>& code) {
     node_.driver(at).run(code);
   }
   std::size_t shards() const { return broker_shards_.size(); }
+  cluster::ControlPlane& control() { return *control_; }
   // Queue processes on all shards.
   std::size_t queues();
   // Asks every connection to end, as a node does that stops; `shut_down_done()` when they have.
@@ -53,11 +59,17 @@ class BrokerNode {
   const runtime::Status& lost() const { return lost_; }
 
  private:
+  void boot();
+
   runtime::SimHost& host_;
   runtime::Config config_;
+  cluster::DataDirectory directory_;
   runtime::SimNode node_;
+  std::unique_ptr<cluster::ControlPlane> control_;  // on the shard behind the others
   std::unique_ptr<broker::Boot> boot_;
+  runtime::LetterCodecs codecs_;
   std::vector<std::unique_ptr<broker::BrokerShard>> broker_shards_;
+  std::vector<std::unique_ptr<cluster::MessageBus>> buses_;
   std::unique_ptr<broker::Listener> listener_;
   std::unique_ptr<broker::MemoryMonitor> memory_monitor_;
   std::unique_ptr<broker::DiskMonitor> disk_monitor_;
@@ -97,6 +109,8 @@ class AmqpClient {
     user_ = std::move(user);
     password_ = std::move(password);
   }
+  // It says that it understands basic.cancel, unless told not to.
+  void set_hears_cancel(bool hears) { hears_cancel_ = hears; }
   // Starts connecting; opened() when connection.open-ok came.
   void connect(const std::string& vhost = "/");
   bool opened() const { return opened_; }
@@ -124,7 +138,7 @@ class AmqpClient {
     amqp::write_method(behind_open_, channel, method);
   }
   void publish(std::uint16_t channel, std::string_view exchange, std::string_view key,
-               std::string_view body, bool mandatory = false);
+               std::string_view body, bool mandatory = false, std::string_view properties = {});
   void send(runtime::OutChain& out);
   void send_raw(std::string_view bytes) { socket_.send(bytes); }
 
@@ -185,6 +199,7 @@ class AmqpClient {
   amqp::FrameReader reader_;
   std::vector<std::uint8_t> input_;
   std::vector<Coming> coming_;
+  bool hears_cancel_ = true;
   bool opened_ = false;
   bool blocked_ = false;
   int times_blocked_ = 0;

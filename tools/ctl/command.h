@@ -92,6 +92,7 @@ std::span<const Command> list_commands();
 std::span<const Command> queue_commands();
 std::span<const Command> connection_commands();
 std::span<const Command> node_commands();
+std::span<const Command> cluster_commands();
 std::span<const Command> check_commands();
 std::span<const Command> definition_commands();
 std::span<const Command> data_commands();

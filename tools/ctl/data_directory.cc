@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "cluster/metadata/log_reader.h"
+#include "cluster/offline.h"
 #include "queue/store/directory_name.h"
 
 namespace ringtail::ctl {
@@ -31,19 +31,15 @@ Status DataDirectory::lock() {
 }
 
 Status DataDirectory::read_queues() {
-  cluster::metadata::LogReader reader(disk_, path_ + "/metadata");
-  Status result{Code::kIo, "the metadata was not read to its end"};
-  reader.start([&](Result<cluster::metadata::ReadLogs> read) {
-    result = read.status();
-    if (!read.ok()) return;
-    for (const auto& record : read.value().state.queues) {
-      const auto directory = queue::store::directory_name(record->vhost, record->name);
-      if (!directory.ok() || !record->durable) continue;
-      queues_[directory.value()] = {record->qid, record->vhost, record->name};
-    }
+  const auto read = cluster::read_offline(disk_, path_, [this] { disk_.run(); });
+  if (!read.ok()) return read.status();
+  const runtime::NodeId node = read.value().identity.node;
+  read.value().store->for_each_queue([this, node](const auto& record) {
+    const auto directory = queue::store::directory_name(record->vhost, record->name);
+    if (!directory.ok() || !record->durable || record->exclusive() || record->home != node) return;
+    queues_[directory.value()] = {record->qid, record->vhost, record->name};
   });
-  disk_.run();
-  return result;
+  return {};
 }
 
 Status DataDirectory::read_journals() {

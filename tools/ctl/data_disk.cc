@@ -151,6 +151,12 @@ Status DataDisk::rename(const std::string& from, const std::string&) { return re
 Status DataDisk::remove(const std::string& path) { return refused(path); }
 Status DataDisk::remove_tree(const std::string& path) { return refused(path); }
 Status DataDisk::sync_directory(const std::string& path) { return refused(path); }
+Result<std::string> DataDisk::content(const std::string& path) {
+  auto bytes = read(path);
+  if (!bytes.ok()) return bytes.status();
+  return std::string(bytes.value().begin(), bytes.value().end());
+}
+Result<bool> DataDisk::readable_by_others(const std::string& path) { return refused(path); }
 Status DataDisk::replace(const std::string& path, std::string_view) { return refused(path); }
 Result<std::uint64_t> DataDisk::free_bytes(const std::string& path) { return refused(path); }
 

@@ -24,6 +24,8 @@ class DataDisk final : public runtime::Disk {
   runtime::Result<std::vector<std::string>> list(const std::string& path) override;
   // kNotFound: there is no such file; it is not made.
   runtime::Result<std::unique_ptr<runtime::FileLock>> lock(const std::string& path) override;
+  runtime::Result<std::string> content(const std::string& path) override;
+  runtime::Result<bool> readable_by_others(const std::string& path) override;
   // A whole file.
   runtime::Result<std::vector<std::uint8_t>> read(const std::string& path);
 

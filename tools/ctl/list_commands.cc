@@ -110,6 +110,23 @@ bool get_of_vhost(Context& context, const char* kind, Json& objects, int& code) 
   return context.vhost_exists(vhost, code) && context.get({kind, vhost}, objects, code);
 }
 
+bool is_down(const Json& queue) {
+  const std::string state = text_in(queue, "state");
+  return state == "down" || state == "stopped" || state == "crashed";
+}
+
+Json chosen_queues(Context& context, const Json& queues) {
+  const bool any_state = !context.line.has("offline") && !context.line.has("online");
+  const bool local = context.line.has("local");
+  const std::string node = local ? context.node() : "";
+  Json chosen = Json::array();
+  for (const Json& queue : queues) {
+    if (local && text_in(queue, "node") != node) continue;
+    if (any_state || is_down(queue) == context.line.has("offline")) chosen.push_back(queue);
+  }
+  return chosen;
+}
+
 int list_queues(Context& context) {
   Columns columns;
   int code = kExitOk;
@@ -119,17 +136,7 @@ int list_queues(Context& context) {
   context.banner(fmt::format("Listing queues for vhost {} ...", context.line.vhost()));
   Json queues;
   if (!get_of_vhost(context, "queues", queues, code)) return code;
-  if (context.line.has("offline") || context.line.has("online")) {
-    const bool down_wanted = context.line.has("offline");
-    Json chosen = Json::array();
-    for (const Json& queue : queues) {
-      const std::string state = text_in(queue, "state");
-      const bool down = state == "down" || state == "stopped" || state == "crashed";
-      if (down == down_wanted) chosen.push_back(queue);
-    }
-    queues = std::move(chosen);
-  }
-  return context.print(table_of(columns, queues));
+  return context.print(table_of(columns, chosen_queues(context, queues)));
 }
 
 // --- exchanges and bindings ----------------------------------------------------------------------

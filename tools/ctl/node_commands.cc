@@ -14,16 +14,6 @@ namespace {
 
 constexpr std::string_view kGroup = "Nodes";
 
-void section(Context& context, std::string_view title) { context.out << '\n' << title << "\n\n"; }
-
-void list_or_none(Context& context, const Json& items, std::string_view mark) {
-  if (!items.is_array() || items.empty()) {
-    context.out << "(none)\n";
-    return;
-  }
-  for (const Json& item : items) context.out << mark << cell_text(item) << '\n';
-}
-
 std::string gigabytes(const Json& bytes) {
   return fmt::format("{:.4f} gb", bytes.is_number() ? bytes.get<double>() / 1e9 : 0.0);
 }
@@ -134,53 +124,6 @@ int status(Context& context) {
   return kExitOk;
 }
 
-int cluster_status(Context& context) {
-  NodeFacts facts;
-  int code = kExitOk;
-  if (!read_node_facts(context, facts, code)) return code;
-  context.banner(fmt::format("Cluster status of node {} ...", facts.name));
-  const Json cluster = cluster_json(facts);
-  if (context.json()) {
-    context.out << json_line(cluster) << '\n';
-    return kExitOk;
-  }
-  context.out << fmt::format("Basics\n\nCluster name: {}\n",
-                             cell_text(field(cluster, "cluster_name")));
-  section(context, "Disk Nodes");
-  list_or_none(context, field(cluster, "disk_nodes"), "");
-  section(context, "Running Nodes");
-  list_or_none(context, field(cluster, "running_nodes"), "");
-  section(context, "Versions");
-  for (const auto& version : field(cluster, "versions").items()) {
-    context.out << fmt::format("{}: {} {} on Erlang {}\n", version.key(),
-                               cell_text(field(version.value(), "rabbitmq_name")),
-                               cell_text(field(version.value(), "rabbitmq_version")),
-                               cell_text(field(version.value(), "erlang_version")));
-  }
-  section(context, "Maintenance status");
-  for (const auto& state : field(cluster, "maintenance_status").items()) {
-    context.out << fmt::format("Node: {}, status: {}\n", state.key(), cell_text(state.value()));
-  }
-  section(context, "Alarms");
-  list_or_none(context, field(cluster, "alarms"), "");
-  section(context, "Network Partitions");
-  const Json& partitions = field(cluster, "partitions");
-  if (partitions.empty()) context.out << "(none)\n";
-  for (const auto& partition : partitions.items()) {
-    context.out << fmt::format("Node {} cannot communicate with {}\n", partition.key(),
-                               cell_text(partition.value()));
-  }
-  section(context, "Listeners");
-  for (const auto& of_node : field(cluster, "listeners").items()) {
-    for (const Json& listener : of_node.value()) {
-      std::string text = listener_text(listener);
-      text[0] = 'i';
-      context.out << fmt::format("Node: {}, {}\n", of_node.key(), text);
-    }
-  }
-  return kExitOk;
-}
-
 int await_startup(Context& context) {
   context.banner(fmt::format("Waiting for the node at {} ...", context.api.where()));
   runtime::Status last;
@@ -242,8 +185,6 @@ int set_vm_memory_high_watermark(Context& context) {
 constexpr std::array kCommands = {
     Command{kGroup, "await_startup", "[--timeout <timeout>]", "Waits until the node serves", 0, 0,
             "", await_startup},
-    Command{kGroup, "cluster_status", "", "Displays the nodes of the cluster", 0, 0, "",
-            cluster_status},
     Command{kGroup, "set_disk_free_limit", "<size> | mem_relative <times>",
             "Sets the free disk space below which publishers wait, until the node stops", 1, 2, "",
             set_disk_free_limit},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <ostream>
 
 namespace ringtail::ctl {
 
@@ -19,6 +20,15 @@ const char* purpose_of(const std::string& protocol) {
 
 std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : ""; }
 
+// Every node says for itself which version it is; one that only lists another does not know.
+Json version_of(const NodeFacts& facts, const Json& node) {
+  for (const Json& application : field(node, "applications")) {
+    if (field(application, "name") == "rabbit") return field(application, "version");
+  }
+  const bool asked = text_of(field(node, "name")) == facts.name;
+  return asked ? field(facts.overview, "rabbitmq_version") : Json();
+}
+
 }  // namespace
 
 bool read_node_facts(Context& context, NodeFacts& facts, int& code) {
@@ -33,6 +43,16 @@ bool read_node_facts(Context& context, NodeFacts& facts, int& code) {
     if (text_of(field(node, "name")) == facts.name) facts.node = node;
   }
   return true;
+}
+
+void section(Context& context, std::string_view title) { context.out << '\n' << title << "\n\n"; }
+
+void list_or_none(Context& context, const Json& items, std::string_view mark) {
+  if (!items.is_array() || items.empty()) {
+    context.out << "(none)\n";
+    return;
+  }
+  for (const Json& item : items) context.out << mark << cell_text(item) << '\n';
 }
 
 Json listeners_of(const Json& overview, const std::string& node) {
@@ -77,9 +97,11 @@ Json cluster_json(const NodeFacts& facts) {
     disk.push_back(name);
     if (field(node, "running") != true) continue;
     running.push_back(name);
-    versions[name] = {{"rabbitmq_name", "RabbitMQ"},
-                      {"rabbitmq_version", field(facts.overview, "rabbitmq_version")},
-                      {"erlang_version", field(facts.overview, "erlang_version")}};
+    if (const Json version = version_of(facts, node); !version.is_null()) {
+      versions[name] = {{"rabbitmq_name", "RabbitMQ"},
+                        {"rabbitmq_version", version},
+                        {"erlang_version", field(facts.overview, "erlang_version")}};
+    }
     maintenance[name] =
         field(node, "being_drained") == true ? "marked for maintenance" : "not under maintenance";
     for (const Json& alarm : alarms_of(node)) {

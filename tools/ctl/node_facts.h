@@ -18,6 +18,10 @@ struct NodeFacts {
 // False: the error is printed.
 bool read_node_facts(Context& context, NodeFacts& facts, int& code);
 
+// A title of a report for people, and what stands below it, an item a line.
+void section(Context& context, std::string_view title);
+void list_or_none(Context& context, const Json& items, std::string_view mark);
+
 // [{interface, node, port, protocol, purpose}] of the node.
 Json listeners_of(const Json& overview, const std::string& node);
 std::string listener_text(const Json& listener);

@@ -87,7 +87,8 @@ std::vector<const Command*> all_commands() {
   for (const auto commands :
        {user_commands(), access_commands(), vhost_commands(), policy_commands(),
         parameter_commands(), list_commands(), queue_commands(), connection_commands(),
-        node_commands(), check_commands(), definition_commands(), data_commands()}) {
+        node_commands(), cluster_commands(), check_commands(), definition_commands(),
+        data_commands()}) {
     for (const Command& command : commands) all.push_back(&command);
   }
   return all;

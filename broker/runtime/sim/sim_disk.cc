@@ -499,6 +499,22 @@ Status SimDisk::sync_directory(const std::string& path) {
 // What a real disk does in four steps (write, sync, rename, sync the directory) is one here: the
 // steps before the rename leave nothing that anybody looks at. When the last one fails, the new
 // content is there and may be gone after a crash.
+Result<std::string> SimDisk::content(const std::string& path) {
+  const std::string name = normal(path);
+  RT_TRY(drive().begin_call(SimDiskCall::kName, name));
+  const auto found = drive().files_.find(name);
+  if (found == drive().files_.end()) return Status(Code::kNotFound, path + ": no such file");
+  const std::vector<std::uint8_t>& bytes = found->second->content();
+  if (bytes.size() > kSmallFileMax) return Status(Code::kInvalid, path + ": is too large");
+  return std::string(bytes.begin(), bytes.end());
+}
+
+Result<bool> SimDisk::readable_by_others(const std::string& path) {
+  const std::string name = normal(path);
+  if (!drive().files_.contains(name)) return Status(Code::kNotFound, path + ": no such file");
+  return false;
+}
+
 Status SimDisk::replace(const std::string& path, std::string_view content) {
   const std::string name = normal(path);
   Status status = begin_change(SimDiskCall::kName, name);

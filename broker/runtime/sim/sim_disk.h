@@ -201,6 +201,8 @@ class SimDisk final : public Disk {
   Status remove_tree(const std::string& path) override;
   Status sync_directory(const std::string& path) override;
   Status replace(const std::string& path, std::string_view content) override;
+  Result<std::string> content(const std::string& path) override;
+  Result<bool> readable_by_others(const std::string& path) override;
   Result<std::unique_ptr<FileLock>> lock(const std::string& path) override;
   Result<std::uint64_t> free_bytes(const std::string& path) override;
 

@@ -117,9 +117,36 @@ Status UvDisk::sync_directory(const std::string& path) {
 }
 
 // Under a name of its own first: a name means the old file or the whole new one, at every moment.
+Result<std::string> UvDisk::content(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return errno_status(errno, "cannot open " + path);
+  std::string content(kSmallFileMax + 1, '\0');
+  std::size_t size = 0;
+  int error = 0;
+  while (error == 0 && size < content.size()) {
+    const ssize_t count = ::read(fd, content.data() + size, content.size() - size);
+    if (count == 0) break;
+    if (count > 0) size += static_cast<std::size_t>(count);
+    if (count < 0 && errno != EINTR) error = errno;
+  }
+  ::close(fd);
+  if (error != 0) return errno_status(error, "cannot read " + path);
+  if (size > kSmallFileMax) {
+    return Status(Code::kInvalid, path + ": is larger than " + std::to_string(kSmallFileMax));
+  }
+  content.resize(size);
+  return content;
+}
+
+Result<bool> UvDisk::readable_by_others(const std::string& path) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0) return errno_status(errno, "cannot look at " + path);
+  return (found.st_mode & (S_IRGRP | S_IROTH)) != 0;
+}
+
 Status UvDisk::replace(const std::string& path, std::string_view content) {
   const std::string fresh = path + ".new";
-  const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
+  const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) return errno_status(errno, "cannot open " + fresh);
   int error = write_whole(fd, content);
   if (error == 0 && ::fdatasync(fd) != 0) error = errno;

@@ -33,6 +33,25 @@ void publish(Shards& node, std::size_t shard, const std::string& exchange,
   publish(node, shard, exchange, message_of(exchange, "key", body));
 }
 
+// Awaits histories, as a channel that has bound.
+struct Asker : runtime::Actor {
+  explicit Asker(runtime::Shard& on) : shard(on), address(on.add(*this)) {}
+  ~Asker() override { shard.remove(address.actor); }
+  void ask(RecentHistory& history) {
+    auto letter = std::make_unique<AwaitHistory>();
+    letter->vhost = "/";
+    letter->exchange = "h";
+    shard.post(address, history.owner_address("/", "h"), std::move(letter));
+  }
+  void receive(runtime::LetterPtr letter) noexcept override {
+    REQUIRE(letter->kind == kHistoryDelivered);
+    ++heard;
+  }
+  runtime::Shard& shard;
+  const runtime::Address address;
+  int heard = 0;
+};
+
 }  // namespace
 
 TEST_CASE("a new queue gets the last messages, oldest first, from whatever shard they came") {
@@ -114,6 +133,39 @@ TEST_CASE("while a binding becomes known, every message arrives once") {
   std::sort(got.begin(), got.end());
   CHECK(got == std::vector<std::string>{"00", "01", "02", "10", "11", "12", "20", "21", "22", "90",
                                         "91", "92"});
+}
+
+TEST_CASE("who awaits a history hears when the queue has it, whatever shard it asks from") {
+  Shards node(3);
+  node.exchange("h", "x-recent-history");
+  WritingQueue& queue = node.declare("q");
+  queue.settles = false;
+  for (std::size_t shard = 0; shard < 3; ++shard) publish(node, shard, "h", "1");
+  node.run();
+  node.all[0]->store.apply(Shards::binding("h", "q"));
+  node.all[1]->store.apply(Shards::binding("h", "q"));
+  Asker asker(node.all[1]->shard);
+  asker.ask(node.all[1]->history);
+  node.run();
+  CHECK(asker.heard == 0);  // a mark is missing
+  node.all[2]->store.apply(Shards::binding("h", "q"));
+  node.run();
+  CHECK(queue.messages.size() == 3);
+  CHECK(asker.heard == 0);  // the queue has not settled them
+  asker.ask(node.all[1]->history);
+  SUBCASE("the queue settles them") {
+    queue.settles = true;
+    node.bind("h", "q", "another");
+    node.run();
+  }
+  SUBCASE("the queue goes") {
+    node.remove("q");
+    node.run();
+  }
+  CHECK(asker.heard == 2);
+  asker.ask(node.all[1]->history);
+  node.run();
+  CHECK(asker.heard == 3);  // nothing to wait for
 }
 
 TEST_CASE("an exchange that is bound to it gets the history, newest first") {

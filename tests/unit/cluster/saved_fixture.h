@@ -1,4 +1,4 @@
-// For tests of what outlives a restart: a store's durable content as text, and a random command.
+// For tests of stores: the content of one as text, and a random command.
 #pragma once
 
 #include <algorithm>
@@ -6,29 +6,53 @@
 #include <string>
 #include <vector>
 
-#include "cluster/metadata/saved_codec.h"
+#include "broker/runtime/bytes.h"
+#include "cluster/metadata/commands_codec.h"
 #include "cluster/metadata/store.h"
 
 namespace ringtail::cluster::metadata {
 
-// One line per record that is kept, sorted: a change of kind kPut as it is written to disk.
-class Lines final : public ChangeSink {
- public:
-  void changed(ChangeKind kind, AnyRecord record) override {
-    ChangeEncoder encoder;
-    encoder.changed(kind, record);
-    lines.push_back(encoder.take());
-  }
-  std::vector<std::string> lines;
-};
+// All that a store knows. Equal texts: equal stores, down to the ages of what they hold.
+inline std::string text_of(const Store& store) { return encode(store.save()); }
 
-inline std::vector<std::string> saved_lines(Store& store) {
-  Lines lines;
-  const std::uint64_t walk = store.begin_walk();
-  while (store.walk_saved(walk, 7, lines)) {
+inline std::string flat(const runtime::BytesChain& chain) {
+  std::string text;
+  for (const runtime::Bytes& piece : chain.pieces()) text += runtime::as_text(piece.span());
+  return text;
+}
+
+// Who may do what, and policies.
+inline Command random_access_command(std::mt19937& random) {
+  const auto number = [&](unsigned below) { return static_cast<unsigned>(random() % below); };
+  const std::string vhost = number(6) == 0 ? "v" : "/";
+  const std::string user = "u" + std::to_string(number(3));
+  const std::string policy = "p" + std::to_string(number(3));
+  switch (number(7)) {
+    case 0:
+      return PutUser{{.name = user, .password_hash = std::string("\0\1\2", 3), .tags = {"t"}}};
+    case 1:
+      return number(3) == 0 ? Command(DeleteUser{user})
+                            : Command(SetUserLimits{user, {.max_channels = number(4)}});
+    case 2:
+      return PutPermission{{.vhost = vhost, .user = user, .configure = "^a", .read = ".*"}};
+    case 3: {
+      PutPolicy command;
+      command.record = {.vhost = vhost,
+                        .name = policy,
+                        .of_operator = number(2) == 0,
+                        .pattern = "q",
+                        .priority = -1,
+                        .definition = {{"max-length", std::int64_t{number(4)}},
+                                       {"ha-params", std::vector<std::string>{"a", "b"}}}};
+      return command;
+    }
+    case 4:
+      return number(4) == 0 ? Command(DeleteVhost{"v"}) : Command(PutVhost{{.name = "v"}});
+    case 5:
+      return DeletePolicy{vhost, policy, false};
+    default:
+      return PutParameter{{.component = "c", .vhost = vhost, .name = user, .value = "{}"}};
   }
-  std::sort(lines.lines.begin(), lines.lines.end());
-  return lines.lines;
 }
 
 // Names are few, so that they come and go.
@@ -37,8 +61,6 @@ inline Command random_command(std::mt19937& random, const Store& store) {
   const std::string vhost = number(6) == 0 ? "v" : "/";
   const std::string queue = "q" + std::to_string(number(12));
   const std::string exchange = number(4) == 0 ? "amq.topic" : "e" + std::to_string(number(6));
-  const std::string user = "u" + std::to_string(number(3));
-  const std::string policy = "p" + std::to_string(number(3));
   const std::string other = "e" + std::to_string(number(6));
   BindingRecord binding{.vhost = vhost,
                         .source = exchange,
@@ -49,12 +71,17 @@ inline Command random_command(std::mt19937& random, const Store& store) {
     binding.kind = DestinationKind::kExchange;
     binding.destination = other;
   }
-  switch (std::max(2U, number(17))) {
+  const NodeId node{1 + number(3)};
+  const unsigned pick = std::max(2U, number(20));
+  if (pick >= 8 && pick <= 14) return random_access_command(random);
+  switch (pick) {
     case 2: {
       DeclareQueue command;
       command.record.vhost = vhost;
       command.record.name = queue;
       command.record.durable = number(4) != 0;
+      command.record.home = NodeId{number(4)};
+      command.fewest_queues = number(3) == 0;
       command.record.exclusive_owner = number(8) == 0 ? 9 : 0;
       if (number(2) == 0) command.record.options.dead_letter_exchange = "";
       return command;
@@ -74,30 +101,23 @@ inline Command random_command(std::mt19937& random, const Store& store) {
       return DeleteExchange{vhost, other, number(2) == 0};
     case 7:
       return Unbind{binding};
-    case 8:
-      return PutUser{{.name = user, .password_hash = std::string("\0\1\2", 3), .tags = {"t"}}};
-    case 9:
-      return number(3) == 0 ? Command(DeleteUser{user})
-                            : Command(SetUserLimits{user, {.max_channels = number(4)}});
-    case 10:
-      return PutPermission{{.vhost = vhost, .user = user, .configure = "^a", .read = ".*"}};
-    case 11: {
-      PutPolicy command;
-      command.record = {.vhost = vhost,
-                        .name = policy,
-                        .of_operator = number(2) == 0,
-                        .pattern = "q",
-                        .priority = -1,
-                        .definition = {{"max-length", std::int64_t{number(4)}},
-                                       {"ha-params", std::vector<std::string>{"a", "b"}}}};
+    case 15: {
+      NodeUp command;
+      command.record = {.id = node,
+                        .name = "n" + std::to_string(number(3)),
+                        .host = "h",
+                        .port = 1,
+                        .shards = static_cast<std::uint16_t>(1 + number(3)),
+                        .boot = 1 + number(2)};
       return command;
     }
-    case 12:
-      return number(4) == 0 ? Command(DeleteVhost{"v"}) : Command(PutVhost{{.name = "v"}});
-    case 13:
-      return DeletePolicy{vhost, policy, false};
-    case 14:
-      return PutParameter{{.component = "c", .vhost = vhost, .name = user, .value = "{}"}};
+    case 16: {
+      const auto record = store.node(node);
+      return NodeDown{node, record == nullptr ? 1 : record->life, number(2) == 0};
+    }
+    case 17:
+      if (number(4) == 0) return ForgetNode{node};
+      return SetVhostLimits{vhost, {.max_queues = 8 + number(8)}};
     default:
       return Bind{binding};
   }

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "broker/amqp/content_header.h"
-#include "cluster/metadata/log_file.h"
-#include "cluster/metadata/log_reader.h"
-#include "cluster/metadata/saved_codec.h"
+#include "cluster/identity.h"
+#include "cluster/metadata/commands_codec.h"
+#include "cluster/raft/log_loader.h"
 #include "queue/store/directory_name.h"
 #include "queue/store/index_format.h"
 #include "queue/store/journal_format.h"
@@ -54,25 +54,35 @@ class Directory {
     char pattern[] = "/tmp/ringtail-data-XXXXXX";
     path_ = mkdtemp(pattern);
     queue_ = path_ + "/queues/" + queue::store::directory_name("/", "orders").value();
-    std::filesystem::create_directories(path_ + "/metadata");
+    std::filesystem::create_directories(path_ + "/raft");
     std::filesystem::create_directories(path_ + "/journal");
     std::filesystem::create_directories(queue_);
     save(path_ + "/lock", "");
-    metadata::ChangeEncoder changes;
-    const metadata::VhostRecord vhost{.name = "/"};
-    changes.changed(metadata::ChangeKind::kPut, &vhost);
-    metadata::QueueRecord record;
-    record.qid = Qid{42};
-    record.vhost = "/";
-    record.name = "orders";
-    record.durable = true;
-    changes.changed(metadata::ChangeKind::kPut, &record);
-    metadata::LogHeader header;
-    header.number = 1;
-    header.salt = kSalt;
-    std::string log = metadata::encode_header(header);
-    metadata::append_record(log, header, 1, metadata::LogRecordType::kChanges, changes.bytes());
-    save(metadata::log_path(path_ + "/metadata", metadata::LogFileKind::kLog, 1), log);
+    save(path_ + "/node", cluster::encode(cluster::Identity{.node = {7}, .cluster = {1}}));
+    save(path_ + "/raft/" + cluster::raft::kBallotFile, cluster::raft::encode_ballot({1, {7}}));
+    metadata::DeclareQueue declare;
+    declare.record.vhost = "/";
+    declare.record.name = "orders";
+    declare.record.durable = true;
+    declare.record.home = {7};
+    // Queues are numbered from 1: 41 others came and went.
+    std::vector<metadata::Command> commands = {
+        metadata::NodeUp{{.id = {7}, .name = "n@h", .shards = 1, .boot = 1}}};
+    for (std::uint64_t qid = 1; qid < 42; ++qid) {
+      commands.emplace_back(declare);
+      commands.emplace_back(metadata::DeleteQueue{"/", "orders", Qid{qid}});
+    }
+    commands.emplace_back(declare);
+    const std::string proposal = encode(metadata::Proposal{{7}, 0, 0, 0, std::move(commands)});
+    const std::string configuration = cluster::raft::encode_configuration({{{7}, "7 n@h h 1"}});
+    std::string operations;
+    using cluster::raft::EntryKind;
+    cluster::raft::append_entry(operations, 1, {1, EntryKind::kChange, configuration});
+    cluster::raft::append_entry(operations, 2, {1, EntryKind::kCommand, proposal});
+    const cluster::raft::LogHeader header{.number = 1, .salt = kSalt};
+    std::string log = encode_header(header);
+    append_record(log, header, 1, operations);
+    save(cluster::raft::log_path(path_ + "/raft", 1), log);
     ByteBuffer identity;
     put_identity(identity, {Qid{42}, "/", "orders"});
     save(queue_ + "/queue", identity);
@@ -236,8 +246,7 @@ TEST_CASE("check_data: damage is told with file and offset") {
     CHECK(has(ran.out, "damage: " + directory.index()));
   }
   SUBCASE("of the metadata, the queues are looked at by what they say of themselves") {
-    const std::string log =
-        metadata::log_path(directory.path() + "/metadata", metadata::LogFileKind::kLog, 1);
+    const std::string log = cluster::raft::log_path(directory.path() + "/raft", 1);
     Directory::flip(log, 3);
     Directory::flip(directory.segment(), directory.record(1) + 12);
     const Ran ran = check(directory);

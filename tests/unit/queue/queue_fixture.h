@@ -79,6 +79,8 @@ class DeadLetterLog final : public DeadLetterSink {
 class FakeChannel final : public runtime::Actor {
  public:
   explicit FakeChannel(Fixture& fixture);
+  // One that seems to be on another node.
+  FakeChannel(Fixture& fixture, runtime::NodeId node);
   ~FakeChannel() override;
 
   void receive(runtime::LetterPtr letter) noexcept override { heard.push_back(std::move(letter)); }
@@ -122,6 +124,19 @@ class FakeChannel final : public runtime::Actor {
 
   Fixture& fixture_;
   runtime::Address address_;
+};
+
+// Letters to any other node come to its fake channels, which are here.
+class Nearby final : public runtime::RemotePost {
+ public:
+  explicit Nearby(runtime::Shard& shard) : shard_(shard) { shard.set_remote(this); }
+  void post(const runtime::Address& to, runtime::LetterPtr letter) noexcept override {
+    const runtime::Address from = letter->from;
+    shard_.post(from, {shard_.node(), to.shard, to.actor}, std::move(letter));
+  }
+
+ private:
+  runtime::Shard& shard_;
 };
 
 class Fixture {
@@ -184,6 +199,7 @@ class Fixture {
   DeadLetterLog dead_letters;
   runtime::Mailboxes mailboxes{1};
   runtime::Shard shard{runtime::NodeId{0}, runtime::ShardId{0}, env, mailboxes};
+  Nearby nearby{shard};
   cluster::metadata::Store store{1};
   std::unique_ptr<QueueRegistry> registry;
   std::vector<Removal> removals;
@@ -191,6 +207,10 @@ class Fixture {
 
 inline FakeChannel::FakeChannel(Fixture& fixture)
     : fixture_(fixture), address_(fixture.shard.add(*this)) {}
+
+inline FakeChannel::FakeChannel(Fixture& fixture, runtime::NodeId node) : FakeChannel(fixture) {
+  address_.node = node;
+}
 
 inline FakeChannel::~FakeChannel() { fixture_.shard.remove(address_.actor); }
 

@@ -1,0 +1,57 @@
+// What a shard does when another node goes or comes back.
+#include <memory>
+#include <vector>
+
+#include "broker/broker_shard.h"
+#include "broker/channel.h"
+#include "broker/connection.h"
+
+namespace ringtail::broker {
+
+using runtime::NodeId;
+
+void BrokerShard::set_node_name(NodeId node, const std::string& name) {
+  if (name.empty()) {
+    peers_.forget(node);
+  } else {
+    peers_.set_name(node, name);
+  }
+}
+
+void BrokerShard::node_changed(const std::shared_ptr<const cluster::metadata::NodeRecord>& record) {
+  peers_.set_name(record->id, record->name);
+}
+
+void BrokerShard::node_removed(const cluster::metadata::NodeRecord& record) {
+  peers_.forget(record.id);
+}
+
+// By letter: what has come from the node lies in the shard's line in front of it. Handled after
+// the end, a publish would make a place for a channel that never says goodbye.
+void BrokerShard::peer_down(NodeId node) {
+  const runtime::Address self = address_of(shard_.node(), shard_.id());
+  shard_.post(self, self, std::make_unique<PeerChanged>(kPeerDown, node));
+}
+
+void BrokerShard::peer_up(NodeId node) {
+  const runtime::Address self = address_of(shard_.node(), shard_.id());
+  shard_.post(self, self, std::make_unique<PeerChanged>(kPeerUp, node));
+}
+
+void BrokerShard::peer_changed(NodeId node, bool up) {
+  if (node == shard_.node()) return;
+  peers_.set_up(node, up);
+  dead_letters_.peer_changed(node, up);
+  recent_history_.peer_changed(node, up);
+  queue_calls_.peer_changed(node, up);
+  if (!up) queues_.peer_down(node);
+  // By their numbers: some end meanwhile.
+  std::vector<std::uint64_t> ids;
+  ids.reserve(connections_.size());
+  for (const auto& [id, connection] : connections_) ids.push_back(id);
+  for (const std::uint64_t id : ids) {
+    if (Connection* one = connection(id)) one->peer_changed(node, up);
+  }
+}
+
+}  // namespace ringtail::broker

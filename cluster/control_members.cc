@@ -1,0 +1,282 @@
+// The other nodes: links to them, nodes that want to join, and who has a vote (membership.h).
+#include <algorithm>
+#include <utility>
+
+#include "broker/runtime/log.h"
+#include "cluster/control.pb.h"
+#include "cluster/control_kinds.h"
+#include "cluster/control_plane.h"
+
+namespace ringtail::cluster {
+
+using metadata::NodeRecord;
+using runtime::log;
+using runtime::LogLevel;
+using runtime::NodeId;
+using runtime::Status;
+
+namespace {
+
+// A server that was added and has not begun a life after this long is taken away again.
+constexpr std::uint64_t kJoinTimeoutMs = 60'000;
+constexpr std::uint64_t kChangeAgainMs = 500;
+
+std::string encoded(const wire::Answer& answer) { return answer.SerializeAsString(); }
+
+wire::Member member_of(const MemberAddress& member) {
+  wire::Member out;
+  out.set_node(member.node.value);
+  out.set_address(to_text(member));
+  return out;
+}
+
+}  // namespace
+
+// --- messages ------------------------------------------------------------------------------------
+
+void ControlPlane::control_received(NodeId from, NodeLife, ControlKind kind,
+                                    std::string_view header,
+                                    std::span<const std::uint8_t> body) noexcept {
+  if (failed_ || state_ == State::kForming || state_ == State::kClosed) return;
+  switch (kind) {
+    case kRaftMessage:
+      if (from == raft_.leader()) led_ms_ = now_ms();
+      return raft_.received(from, header, runtime::as_text(body));
+    case kProposal:
+      // Who proposed it gives it to the next leader again.
+      if (raft_.leads()) raft_.propose({std::string(header)}, [](raft::Proposed, raft::Index) {});
+      return;
+    case kHeartbeat:
+      return heartbeat_came(from, header);
+    case kLeaseAnswer:
+      return lease_answered(from, header);
+    case kRound:
+      return round_came(from, header);
+    case kRoundAcknowledged:
+      return round_acknowledged(from, header);
+    case kAppliedHere:
+      return applied_came(from, header);
+    case kAppliedEverywhere:
+      return applied_everywhere_came(header);
+    default:
+      return;  // of a later version
+  }
+}
+
+void ControlPlane::control_connected(NodeId node) noexcept { watch_.set_process_gone(node, false); }
+
+void ControlPlane::control_disconnected(NodeId node, LinkEnd end, const Status& why) noexcept {
+  if (end != LinkEnd::kRefused) return;
+  log(LogLevel::kDebug, "cluster", "node {} does not run: {}", node.value, why.text());
+  watch_.set_process_gone(node, true);
+  if (state_ == State::kForming || state_ == State::kClosed || failed_) return;
+  if (raft_.leads()) {
+    declare_down(now_ms());
+    tell_applied_everywhere();
+  } else if (node == raft_.leader()) {
+    raft_.leader_seen_dead(node, rank_without(node));
+  }
+}
+
+unsigned ControlPlane::rank_without(NodeId leader) const {
+  unsigned rank = 0;
+  for (const raft::Server& server : raft_.members()) {
+    if (server.role == raft::Role::kVoter && server.id != leader && server.id < identity_.node) {
+      ++rank;
+    }
+  }
+  return rank;
+}
+
+// --- links ---------------------------------------------------------------------------------------
+
+void ControlPlane::watch_nodes() {
+  std::map<NodeId, metadata::Life> up;
+  owner_.store().for_each_node([&up](const auto& node) {
+    if (node->up) up.emplace(node->id, node->life);
+  });
+  watch_.set_nodes(up, now_ms());
+}
+
+void ControlPlane::node_changed(const std::shared_ptr<const NodeRecord>& record) {
+  watch_nodes();
+  joining_.erase(record->id);
+  if (record->id == identity_.node) return;
+  const std::vector<PeerAddress> addresses = {{record->host, record->port}};
+  hub_.control().add_peer(record->id, record->name, addresses);
+  linked_.insert(record->id);
+  if (record->up) {
+    hub_.directory().peer_up({record->id, record->name, record->life, record->shards, addresses});
+  } else {
+    hub_.directory().peer_down(record->id);
+  }
+}
+
+void ControlPlane::node_removed(const NodeRecord& record) {
+  watch_nodes();
+  joining_until_[record.id] = now_ms();  // it is not one that joins
+  if (record.id == identity_.node) return;
+  hub_.directory().peer_down(record.id);
+}
+
+void ControlPlane::keep_links(const std::vector<MemberAddress>& members) {
+  for (const MemberAddress& member : members) {
+    if (member.node == identity_.node) continue;
+    hub_.control().add_peer(member.node, member.name, {member.where});
+    linked_.insert(member.node);
+  }
+}
+
+// To all servers and all nodes, and to nobody else. Where the metadata knows a server, it knows
+// better where it is.
+void ControlPlane::keep_links_to_servers() {
+  std::vector<MemberAddress> members;
+  std::set<NodeId> wanted;
+  for (const raft::Server& server : raft_.members()) {
+    if (auto address = server_address(server.id)) members.push_back(*std::move(address));
+    wanted.insert(server.id);
+  }
+  keep_links(members);
+  owner_.store().for_each_node([&wanted](const auto& record) { wanted.insert(record->id); });
+  if (raft_.leader().value == 0) return;  // who is to be a member may not be known yet
+  for (auto at = linked_.begin(); at != linked_.end();) {
+    if (wanted.contains(*at)) {
+      ++at;
+    } else {
+      hub_.control().remove_peer(*at);
+      at = linked_.erase(at);
+    }
+  }
+}
+
+std::optional<MemberAddress> ControlPlane::server_address(NodeId node) const {
+  if (const auto record = const_cast<metadata::Owner&>(owner_).store().node(node)) {
+    return MemberAddress{node, record->name, {record->host, record->port}};
+  }
+  for (const raft::Server& server : raft_.members()) {
+    if (server.id == node) return parse_member(server.address);
+  }
+  return std::nullopt;
+}
+
+// --- joining -------------------------------------------------------------------------------------
+
+void ControlPlane::control_asked(QuestionId id, const LinkIdentity& from,
+                                 std::string_view text) noexcept {
+  wire::Question question;
+  wire::Answer answer;
+  if (!question.ParseFromArray(text.data(), static_cast<int>(text.size()))) {
+    answer.set_verdict(wire::Answer::REFUSED);
+    answer.set_reason("the question is of another version");
+  } else if (!question.has_join()) {
+    answer.set_verdict(wire::Answer::KNOWN);
+  } else if (state_ == State::kForming || failed_ || raft_.leader().value == 0) {
+    answer.set_verdict(wire::Answer::LATER);
+  } else if (!raft_.leads()) {
+    const auto leader = server_address(raft_.leader());
+    answer.set_verdict(leader ? wire::Answer::ELSEWHERE : wire::Answer::LATER);
+    if (leader) *answer.mutable_leader() = member_of(*leader);
+  } else if (const auto who = parse_member(question.join().address());
+             who && who->node == from.node && who->name == from.name) {
+    return join_asked(id, *who);
+  } else {
+    answer.set_verdict(wire::Answer::REFUSED);
+    answer.set_reason("the question does not say who asks");
+  }
+  hub_.control().answer(id, encoded(answer));
+}
+
+std::string ControlPlane::why_not(const MemberAddress& who) const {
+  metadata::Store& store = const_cast<metadata::Owner&>(owner_).store();
+  const auto same_number = store.node(who.node);
+  if (same_number != nullptr && same_number->name != who.name) {
+    return "its number " + std::to_string(who.node.value) + " is that of " + same_number->name +
+           ": start it with an empty data directory";
+  }
+  return {};
+}
+
+void ControlPlane::join_asked(QuestionId id, const MemberAddress& who) {
+  if (std::string reason = why_not(who); !reason.empty()) {
+    wire::Answer answer;
+    answer.set_verdict(wire::Answer::REFUSED);
+    answer.set_reason(reason);
+    return hub_.control().answer(id, encoded(answer));
+  }
+  // Its former self, perhaps, which has lost its disk and is not known to be down yet.
+  const auto same_name = owner_.store().node_named(who.name);
+  if (same_name != nullptr && same_name->id != who.node && same_name->up) {
+    wire::Answer answer;
+    answer.set_verdict(wire::Answer::LATER);
+    answer.set_reason("a node named " + who.name + " is up");
+    return hub_.control().answer(id, encoded(answer));
+  }
+  const raft::Configuration servers = raft_.members();
+  const bool there =
+      std::any_of(servers.begin(), servers.end(), [&who](const raft::Server& server) {
+        return server.id == who.node && server.role != raft::Role::kSpare;
+      });
+  joining_until_[who.node] = now_ms() + kJoinTimeoutMs;
+  if (owner_.store().node(who.node) == nullptr) joining_[who.node] = to_text(who);
+  if (there) return answer_joined(id);
+  log(LogLevel::kInfo, "cluster", "node {} ({}) wants to join", who.name, to_text(who.where));
+  join_questions_.emplace(who.node, id);
+  change_members();
+}
+
+void ControlPlane::answer_joined(QuestionId id) {
+  wire::Answer answer;
+  answer.set_verdict(wire::Answer::JOINED);
+  for (const raft::Server& server : raft_.members()) {
+    if (const auto address = server_address(server.id)) *answer.add_members() = member_of(*address);
+  }
+  hub_.control().answer(id, encoded(answer));
+}
+
+// --- votes ---------------------------------------------------------------------------------------
+
+void ControlPlane::change_members() {
+  const std::uint64_t now = now_ms();
+  if (changing_members_ || !raft_.leads() || now < next_change_ms_) return;
+  for (const raft::Server& server : raft_.members()) {
+    // Known to Raft alone: it was added by this leader or the one before, and has its time.
+    if (owner_.store().node(server.id) != nullptr) continue;
+    const auto until = joining_until_.emplace(server.id, now + kJoinTimeoutMs).first->second;
+    if (now < until) {
+      joining_.emplace(server.id, server.address);
+    } else {
+      joining_.erase(server.id);
+    }
+  }
+  const auto change = next_change(raft_.members(), owner_.store(), identity_.node, joining_);
+  if (!change) return;
+  changing_members_ = true;
+  const auto done = [this, change = *change](const Status& status) {
+    member_changed(change, status);
+  };
+  if (change->kind == MemberChange::Kind::kRemove) return raft_.remove_server(change->node, done);
+  std::string address = change->address;
+  for (const raft::Server& server : raft_.members()) {
+    if (server.id == change->node) address = server.address;
+  }
+  const raft::Role role =
+      change->kind == MemberChange::Kind::kAdd ? raft::Role::kStandby : change->role;
+  raft_.set_server({change->node, address, role}, done);
+}
+
+void ControlPlane::member_changed(const MemberChange& change, const Status& status) {
+  changing_members_ = false;
+  if (!status.ok()) {
+    log(LogLevel::kWarning, "cluster", "node {} cannot be given its place: {}", change.node.value,
+        status.text());
+    next_change_ms_ = now_ms() + kChangeAgainMs;
+    return;
+  }
+  const auto [first, last] = join_questions_.equal_range(change.node);
+  std::vector<QuestionId> answered;
+  for (auto at = first; at != last; ++at) answered.push_back(at->second);
+  join_questions_.erase(first, last);
+  for (const QuestionId id : answered) answer_joined(id);
+}
+
+}  // namespace ringtail::cluster

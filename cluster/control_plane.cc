@@ -1,0 +1,291 @@
+#include "cluster/control_plane.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "broker/runtime/check.h"
+#include "broker/runtime/limits.h"
+#include "broker/runtime/log.h"
+#include "cluster/control_kinds.h"
+
+namespace ringtail::cluster {
+
+using metadata::NodeDown;
+using metadata::NodeRecord;
+using runtime::Code;
+using runtime::log;
+using runtime::LogLevel;
+using runtime::NodeId;
+using runtime::Result;
+using runtime::Status;
+
+namespace {
+
+std::string raft_directory(const std::string& data_dir) { return data_dir + "/raft"; }
+
+raft::RaftNodeOptions raft_options(const ControlPlaneOptions& options) {
+  raft::RaftNodeOptions raft;
+  raft.id = options.identity.node;
+  raft.address = to_text(MemberAddress{raft.id, options.name, {options.host, options.port}});
+  raft.directory = raft_directory(options.data_dir);
+  return raft;
+}
+
+ControlOptions control_options(const LivenessTimes& times) {
+  ControlOptions options;
+  options.ping_ms = times.heartbeat_ms;
+  options.silence_ms = times.down_ms;
+  options.connect_timeout_ms = times.down_ms;
+  return options;
+}
+
+}  // namespace
+
+ControlPlane::ControlPlane(runtime::Shard& control, ControlPlaneOptions options)
+    : shard_(control),
+      options_(std::move(options)),
+      identity_(options_.identity),
+      hub_(control, options_.data_shards, options_.cookie, control_options(options_.times), *this),
+      owner_(control, options_.data_shards, *this, *this),
+      raft_(control.env(), *this, *this, raft_options(options_),
+            {[this](const Status& why) { fail(why); },
+             [this](NodeId leader, raft::Term) { leader_changed(leader); }, [](raft::Index) {},
+             [this] { shard_.flush_batches_at_turn_end(raft_turn_); }}),
+      watch_(options_.times),
+      led_ms_(now_ms()),
+      led_before_ms_(led_ms_) {
+  RT_CHECK(control.id().value == options_.data_shards, "the control shard comes behind the others");
+  owner_.store().add_observer(*this);
+  timer_ = control.env().timers().make([this] { tick(); });
+}
+
+ControlPlane::~ControlPlane() = default;
+
+// --- beginning -----------------------------------------------------------------------------------
+
+void ControlPlane::start(std::function<void(const Started&)> done,
+                         std::function<void(const Status&)> lost) {
+  RT_CHECK(state_ == State::kNew, "a control plane is started once");
+  started_ = std::move(done);
+  lost_ = std::move(lost);
+  state_ = State::kForming;
+  hub_.set_own(link_identity());
+  if (const Status status = listen(); !status.ok()) return fail(status);
+  // Raft makes its files when it is opened: a member without them has lost them, and must not come
+  // back as if it had promised nothing.
+  const bool had_files = shard_.env().disk().list(raft_directory(options_.data_dir)).ok();
+  raft_.open([this, had_files](Result<bool> pristine) { raft_opened(pristine, had_files); });
+}
+
+Status ControlPlane::listen() {
+  std::uint16_t port = options_.port;
+  for (const std::string& address : options_.bind) {
+    if (const Status status = hub_.listener().listen(address, port); !status.ok()) {
+      return status.within("cluster listener");
+    }
+    if (port == 0) port = hub_.listener().port();
+  }
+  return {};
+}
+
+void ControlPlane::raft_opened(const Result<bool>& pristine, bool had_files) {
+  if (!pristine.ok()) return fail(pristine.status());
+  if (identity_.has_cluster()) {
+    if (!had_files) {
+      return fail({Code::kCorrupt,
+                   options_.data_dir + ": belongs to cluster " + to_text(identity_.cluster) +
+                       ", but has lost its log (" + raft_directory(options_.data_dir) +
+                       "): remove the data directory, and the node joins as a new one"});
+    }
+    return begin({});
+  }
+  // It died while it began its cluster: nobody has heard of it.
+  if (!pristine.value()) return begin_cluster();
+  form();
+}
+
+void ControlPlane::form() {
+  formation_ =
+      std::make_unique<Formation>(shard_, hub_.control(), own_member(), options_.formation,
+                                  [this](const Formation::Outcome& outcome) { formed(outcome); });
+  formation_->start();
+}
+
+void ControlPlane::formed(const Formation::Outcome& outcome) {
+  const Formation::Outcome result = outcome;
+  if (!result.status.ok()) return fail(result.status);
+  if (result.begins) {
+    raft_.bootstrap([this](const Status& status) {
+      if (!status.ok()) return fail(status);
+      begin_cluster();
+    });
+    return;
+  }
+  identity_.cluster = result.cluster;
+  identity_.force_generation = result.force_generation;
+  log(LogLevel::kInfo, "cluster", "joining cluster {}", to_text(identity_.cluster));
+  save_own();
+  begin(result.members);
+}
+
+void ControlPlane::begin_cluster() {
+  shard_.env().rng().fill_secure(identity_.cluster);
+  log(LogLevel::kInfo, "cluster", "beginning cluster {}", to_text(identity_.cluster));
+  save_own();
+  begin({});
+}
+
+void ControlPlane::save_own() {
+  if (const Status status = save_identity(shard_.env().disk(), options_.data_dir, identity_);
+      !status.ok()) {
+    return fail(status);
+  }
+  hub_.set_own(link_identity());
+}
+
+void ControlPlane::begin(const std::vector<MemberAddress>& members) {
+  if (failed_) return;
+  state_ = State::kComing;
+  if (const Status status = raft_.start(); !status.ok()) return fail(status);
+  keep_links(members);
+  keep_links_to_servers();
+  timer_->start(1, tick_ms());
+  ask_for_life();
+}
+
+void ControlPlane::ask_for_life() {
+  NodeRecord record;
+  record.id = identity_.node;
+  record.name = options_.name;
+  record.host = options_.host;
+  record.port = hub_.listener().port();
+  record.shards = options_.data_shards;
+  while (record.boot == 0) record.boot = shard_.env().rng().next();
+  owner_.begin_life(std::move(record));
+}
+
+void ControlPlane::life_begun(const NodeRecord& record) {
+  log(LogLevel::kInfo, "cluster", "node {} begins its life {}", record.name, record.life);
+  life_ = record.life;
+  hub_.set_own(link_identity());
+  next_heartbeat_ms_ = 0;
+  timer_->start(1, tick_ms());  // its lease, at once
+}
+
+void ControlPlane::life_ended() {
+  life_ = 0;
+  lease_.revoke();
+  hub_.set_own(link_identity());
+  if (state_ == State::kLeaving || state_ == State::kClosed) return;
+  log(LogLevel::kWarning, "cluster",
+      "the cluster has declared this node down: its life has ended, it asks for the next");
+  ask_for_life();
+}
+
+// All shards get the metadata when this node may act on it.
+void ControlPlane::serve_if_possible() {
+  if (state_ != State::kComing || life_ == 0 || !holds_lease()) return;
+  state_ = State::kServing;
+  owner_.publish([this] {
+    bool empty = true;
+    owner_.store().for_each_user([&empty](const auto&) { empty = false; });
+    if (started_) std::exchange(started_, nullptr)({{}, empty});
+  });
+}
+
+void ControlPlane::fail(const Status& why) {
+  if (failed_) return;
+  failed_ = true;
+  timer_->stop();
+  if (started_) return std::exchange(started_, nullptr)({why, false});
+  if (lost_) std::exchange(lost_, nullptr)(why);
+}
+
+std::uint64_t ControlPlane::tick_ms() const {
+  return std::max<std::uint64_t>(1, options_.times.heartbeat_ms / 5);
+}
+
+LinkIdentity ControlPlane::link_identity() const {
+  return {identity_.cluster,   identity_.force_generation, identity_.node, options_.name, life_,
+          options_.data_shards};
+}
+
+MemberAddress ControlPlane::own_member() const {
+  return {
+      identity_.node, options_.name, {options_.host, const_cast<LinkHub&>(hub_).listener().port()}};
+}
+
+// --- between Raft, the links and the metadata ----------------------------------------------------
+
+void ControlPlane::submit(std::string proposal) {
+  if (failed_ || state_ == State::kForming) return;
+  if (raft_.leads()) {
+    raft_.propose({std::move(proposal)}, [](raft::Proposed, raft::Index) {});
+  } else if (raft_.leader().value != 0) {
+    hub_.control().send(raft_.leader(), kProposal, proposal);
+  }
+}
+
+void ControlPlane::apply(raft::Index index, raft::Term term, std::string_view payload) {
+  if (const Status status = owner_.commit(index, term, payload); !status.ok()) {
+    fail(status.within("entry " + std::to_string(index) + " of the metadata's log"));
+  }
+}
+
+void ControlPlane::snapshot(std::function<void(runtime::BytesChain)> done) {
+  done(owner_.snapshot());
+}
+
+Status ControlPlane::restore(std::string_view bytes) { return owner_.restore(bytes); }
+
+void ControlPlane::send(NodeId to, std::string header, runtime::Bytes body) {
+  runtime::OutChain out;
+  if (!body.empty()) out.append(std::move(body));
+  hub_.control().send(to, kRaftMessage, header, out);
+}
+
+// --- ending --------------------------------------------------------------------------------------
+
+void ControlPlane::leave(std::function<void()> done) {
+  if (failed_ || state_ != State::kServing) return done();
+  state_ = State::kLeaving;
+  left_ = std::move(done);
+  leave_deadline_ms_ = now_ms() + runtime::kLeaveTimeoutMs;
+  leave_step();
+}
+
+// Another leads, then the log says that this node has stopped, then its vote is gone.
+void ControlPlane::leave_step() {
+  if (left_ == nullptr || transferring_) return;
+  const raft::Configuration servers = raft_.members();
+  const auto votes = [&](NodeId id) {
+    return std::any_of(servers.begin(), servers.end(), [id](const raft::Server& server) {
+      return server.id == id && server.role == raft::Role::kVoter;
+    });
+  };
+  bool others = false;
+  owner_.store().for_each_node([&](const auto& node) {
+    others = others || (node->up && node->id != identity_.node && votes(node->id));
+  });
+  if (others && raft_.leads() && now_ms() < leave_deadline_ms_) {
+    transferring_ = true;
+    raft_.transfer_leadership({}, [this](const Status&) { transferring_ = false; });
+    return;
+  }
+  if (!said_down_) {
+    said_down_ = true;
+    owner_.propose(
+        NodeDown{identity_.node, life_, true}, [](const auto&) {}, true);
+  }
+  const bool over = life_ == 0 && (!others || !votes(identity_.node));
+  if (over || now_ms() >= leave_deadline_ms_) std::exchange(left_, nullptr)();
+}
+
+void ControlPlane::close(std::function<void()> done) {
+  state_ = State::kClosed;
+  timer_->stop();
+  formation_.reset();
+  raft_.close(std::move(done));
+}
+
+}  // namespace ringtail::cluster

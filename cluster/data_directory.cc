@@ -1,0 +1,48 @@
+#include "cluster/data_directory.h"
+
+#include <utility>
+
+namespace ringtail::cluster {
+
+using runtime::Code;
+using runtime::Result;
+using runtime::Status;
+
+namespace {
+
+std::string parent_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+}  // namespace
+
+Result<DataDirectory> open_data_directory(runtime::Env& env, const std::string& data_dir,
+                                          const std::string& cookie_file) {
+  const std::string context = "data directory " + data_dir;
+  runtime::Disk& disk = env.disk();
+  if (Status made = disk.make_directory(data_dir); !made.ok()) return made.within(context);
+  auto lock = disk.lock(data_dir + "/lock");
+  if (!lock.ok() && lock.status().code() == Code::kBusy) {
+    return Status{Code::kBusy, context + " is in use by another node: " + lock.status().text()};
+  }
+  if (!lock.ok()) return lock.status().within(context);
+  if (disk.list(data_dir + "/metadata").ok()) {
+    return Status{Code::kInvalid,
+                  context +
+                      " was made by an earlier build, which kept its metadata otherwise: "
+                      "export its definitions with that build, and begin with an empty one"};
+  }
+  // So that it is still there after a loss of power. One who may not read the parent directory
+  // found the data directory made already.
+  (void)disk.sync_directory(parent_of(data_dir));
+  auto identity = load_identity(disk, data_dir, env.rng());
+  if (!identity.ok()) return identity.status().within(context);
+  auto cookie =
+      load_cookie(disk, cookie_file.empty() ? data_dir + "/cookie" : cookie_file, env.rng());
+  if (!cookie.ok()) return cookie.status();
+  return DataDirectory{std::move(lock).value(), identity.value(), std::move(cookie).value()};
+}
+
+}  // namespace ringtail::cluster

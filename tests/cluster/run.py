@@ -1,0 +1,205 @@
+#!/usr/bin/python3
+"""Real clusters: nodes that begin together, are killed, frozen, stopped and replaced under load.
+
+  tests/cluster/run.py --broker-binary build/ringtail [--rounds 3] [--only NAME] [--slow X] [--keep]
+
+What must hold: whatever was answered (a declaration, a binding, a confirmed message in a durable
+queue) is there afterwards, on every node, and no node needs help. The last line is
+`N passed, N failed`.
+"""
+import base64
+import json
+import os
+import random
+import shutil
+import sys
+import time
+import urllib.error
+import urllib.request
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from cluster import Cluster, Load, Wrong, arguments_of, free_ports, run_cases, wait  # noqa: E402
+
+SIZE = 3
+
+
+def started(arguments, size=SIZE):
+    cluster = Cluster(arguments.broker_binary, size, arguments.slow, arguments.keep)
+    for number in range(1, size + 1):
+        cluster.start(number)
+    return cluster
+
+
+def all_at_once_become_one_cluster(arguments):
+    for _ in range(max(1, arguments.rounds // 3)):
+        with started(arguments) as cluster:
+            cluster.await_ready()
+            cluster.await_one()
+
+
+def killed_nodes_come_back_with_all_that_was_answered(arguments):
+    with started(arguments) as cluster:
+        cluster.await_ready()
+        load = Load(cluster)
+        load.await_progress()
+        for _ in range(arguments.rounds):
+            victim = random.randrange(1, SIZE + 1)
+            wait(random.uniform(0, 0.5))
+            cluster.kill(victim)
+            wait(random.uniform(0, 1.5))
+            cluster.start(victim)
+            cluster.await_ready(victim)
+            load.await_progress()
+        load.finish()
+
+
+def a_frozen_node_holds_nobody_up_for_long(arguments):
+    with started(arguments) as cluster:
+        cluster.await_ready()
+        load = Load(cluster)
+        load.await_progress()
+        for victim in cluster.addresses:
+            cluster.freeze(victim)
+            others = [one for one in load.declarers if one.number != victim]
+            before = [len(one.bound) for one in others]
+            took = cluster.await_that('the others go on', lambda o=others, b=before: all(
+                len(one.bound) > count + 5 for one, count in zip(o, b)), 20)
+            cluster.thaw(victim)
+            if took > 12 * arguments.slow:
+                raise Wrong('the others have waited for %.1f s' % took)
+            load.await_progress()
+        load.finish()
+
+
+def a_rolling_restart_loses_nothing(arguments):
+    with started(arguments) as cluster:
+        cluster.await_ready()
+        load = Load(cluster)
+        load.await_progress()
+        for number in cluster.addresses:
+            cluster.stop(number)
+            cluster.start(number)
+            cluster.await_ready(number)
+            load.await_progress()
+        load.finish()
+
+
+def stopped_one_after_the_other_the_last_one_serves(arguments):
+    with started(arguments) as cluster:
+        cluster.await_ready()
+        order = random.sample(list(cluster.addresses), SIZE)
+        last = order[-1]
+        for number in order[:-1]:
+            cluster.stop(number)
+            with cluster.connect(last) as connection:
+                connection.channel().queue_declare('after-%d' % number, durable=True)
+        cluster.stop(last)
+        for number in random.sample(order, SIZE):
+            cluster.start(number)
+        cluster.await_ready()
+        cluster.await_one()
+        for number in order:
+            with cluster.connect(number) as connection:
+                for gone in order[:-1]:
+                    connection.channel().queue_declare('after-%d' % gone, passive=True)
+
+
+def a_node_without_its_disk_is_replaced(arguments):
+    with started(arguments) as cluster:
+        cluster.await_ready()
+        with cluster.connect(2) as connection:
+            connection.channel().queue_declare('mine', durable=True)
+        cluster.kill(2)
+        shutil.rmtree(cluster.path('data2'))
+        begin = time.monotonic()
+        cluster.start(2)
+        cluster.await_ready(2)
+        if time.monotonic() - begin > 20 * arguments.slow:
+            raise Wrong('it took %.1f s' % (time.monotonic() - begin))
+        cluster.await_one()
+        with cluster.connect(1) as connection:
+            channel = connection.channel()
+            channel.basic_publish('', 'mine', b'again')
+            cluster.await_that('its queue works again', lambda: channel.basic_get(
+                'mine', auto_ack=True)[2] == b'again')
+
+
+class Management:
+    """The HTTP interface of each node."""
+
+    def __init__(self, cluster):
+        self._cluster = cluster
+        self.port, = free_ports(cluster.addresses.values(), 1)
+        self.flags = ('--management-port', str(self.port))
+
+    def ask(self, number, path, method='GET'):
+        """(status, what it says)"""
+        request = urllib.request.Request(
+            'http://%s:%d/api%s' % (self._cluster.addresses[number], self.port, path),
+            method=method, headers={'Authorization': 'Basic ' + base64.b64encode(
+                b'guest:guest').decode()})
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                text = answer.read()
+                return answer.status, json.loads(text) if text else None
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+        except OSError as error:
+            return 0, str(error)
+
+    def running(self, number):
+        status, nodes = self.ask(number, '/nodes')
+        if status != 200:
+            return None
+        return {node['name'] for node in nodes if node['running']}
+
+    def queues(self, number):
+        status, queues = self.ask(number, '/queues')
+        if status != 200:
+            raise Wrong('GET /queues: %s %s' % (status, queues))
+        return {q['name']: (q['node'], q['state'], q.get('messages')) for q in queues}
+
+
+def every_node_lists_the_cluster_and_forgets_who_is_down(arguments):
+    with Cluster(arguments.broker_binary, SIZE, arguments.slow, arguments.keep) as cluster:
+        management = Management(cluster)
+        for number in range(1, SIZE + 1):
+            cluster.start(number, *management.flags)
+        cluster.await_ready()
+        names = {cluster.name(number) for number in cluster.addresses}
+        for number in cluster.addresses:
+            cluster.await_that('node %d sees all' % number,
+                               lambda n=number: management.running(n) == names)
+        for number in cluster.addresses:
+            with cluster.connect(number) as connection:
+                channel = connection.channel()
+                channel.confirm_delivery()
+                channel.queue_declare('of-%d' % number, durable=True)
+                channel.basic_publish('', 'of-%d' % number, b'x')
+        all_there = {'of-%d' % n: (cluster.name(n), 'running', 1) for n in cluster.addresses}
+        for number in cluster.addresses:
+            cluster.await_that('node %d lists all queues' % number,
+                               lambda n=number: management.queues(n) == all_there)
+        status, why = management.ask(1, '/nodes/' + cluster.name(3), 'DELETE')
+        if status != 400 or 'is running' not in why:
+            raise Wrong('a running node is not refused: %s %s' % (status, why))
+        cluster.kill(3)
+        cluster.await_that('node 3 is down', lambda: management.running(1) == management.running(
+            2) == names - {cluster.name(3)})
+        if management.queues(2)['of-3'] != (cluster.name(3), 'down', None):
+            raise Wrong('its queue is %s' % (management.queues(2)['of-3'],))
+        cluster.await_that('node 3 is forgotten', lambda: management.ask(
+            2, '/nodes/' + cluster.name(3), 'DELETE')[0] in (204, 404))
+        cluster.await_that('its queue is gone everywhere', lambda: all(
+            set(management.queues(n)) == {'of-1', 'of-2'} for n in (1, 2)))
+
+
+CASES = [all_at_once_become_one_cluster, killed_nodes_come_back_with_all_that_was_answered,
+         a_frozen_node_holds_nobody_up_for_long, a_rolling_restart_loses_nothing,
+         stopped_one_after_the_other_the_last_one_serves, a_node_without_its_disk_is_replaced,
+         every_node_lists_the_cluster_and_forgets_who_is_down]
+
+
+if __name__ == '__main__':
+    sys.exit(run_cases(CASES, arguments_of(__doc__)))

@@ -1,0 +1,375 @@
+// Owners of the metadata on several nodes over one log, which loses, repeats and delays what it is
+// given, as long as a test wants it to.
+#include "cluster/metadata/owner.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "broker/runtime/limits.h"
+#include "broker/runtime/sim/sim_shard.h"
+#include "tests/unit/cluster/saved_fixture.h"
+
+using namespace ringtail;
+using namespace ringtail::cluster::metadata;
+
+namespace {
+
+constexpr std::uint16_t kShards = 3;
+const runtime::ShardId kControl{kShards};
+
+struct World;
+
+// Proposes, and notes the answers and what every shard knew when they came.
+struct Client final : runtime::Actor {
+  Client(World& of, runtime::Shard& on, runtime::Address to)
+      : world(of), shard(on), owner(to), self(on.add(*this)) {}
+  ~Client() override { shard.remove(self.actor); }
+  void propose(std::uint64_t request, Command command, bool patient = false) {
+    auto letter = std::make_unique<Propose>();
+    letter->request = request;
+    letter->patient = patient;
+    letter->command = std::move(command);
+    shard.post(self, owner, std::move(letter));
+  }
+  void receive(runtime::LetterPtr letter) noexcept override;
+
+  World& world;
+  runtime::Shard& shard;
+  const runtime::Address owner;
+  const runtime::Address self;
+  std::map<std::uint64_t, CommandResult> results;
+};
+
+struct Node final : ProposalLog, LifeWatcher {
+  Node(World& of, std::uint32_t number);
+  void submit(std::string proposal) override;
+  void applied_here(std::uint64_t index) override;
+  void life_begun(const NodeRecord&) override { ++lives; }
+  void life_ended() override {
+    ++ends;
+    ask_for_life();
+  }
+  void ask_for_life() {
+    NodeRecord record;
+    record.id = id;
+    record.name = "n" + std::to_string(id.value);
+    record.host = "h";
+    record.shards = kShards;
+    record.boot = ++boots;
+    owner->begin_life(record);
+  }
+
+  World& world;
+  const runtime::NodeId id;
+  runtime::SimHost host;
+  runtime::SimNode node;
+  std::unique_ptr<Owner> owner;
+  std::vector<std::unique_ptr<Service>> services;
+  std::vector<std::unique_ptr<Client>> clients;
+  std::uint64_t next = 1;  // of the log, to be applied
+  std::uint64_t applied = 0;
+  std::uint64_t boots = 0;
+  int lives = 0;
+  int ends = 0;
+};
+
+// All nodes and the log, which is a vector.
+struct World {
+  explicit World(std::uint64_t seed, std::uint32_t count) : sim(seed), random(seed) {
+    for (std::uint32_t i = 1; i <= count; ++i) nodes.push_back(std::make_unique<Node>(*this, i));
+  }
+  ~World() {
+    for (auto& one : nodes) {
+      one->clients.clear();
+      one->services.clear();
+      one->owner.reset();
+    }
+  }
+  void append(const std::string& proposal) {
+    log.push_back(proposal);
+    terms.push_back(term);
+  }
+  void deliver(Node& to, std::uint64_t up_to) {
+    to.node.driver(kShards).run([&] {
+      for (; to.next <= up_to; ++to.next) {
+        REQUIRE(to.owner->commit(to.next, terms[to.next - 1], log[to.next - 1]).ok());
+      }
+    });
+  }
+  // Everybody gets what there is, from time to time a part of it.
+  void pump() {
+    for (auto& one : nodes) {
+      if (stopped.contains(one->id)) continue;
+      const std::uint64_t rest = log.size() + 1 - one->next;
+      if (rest > 0) deliver(*one, one->next + (whole ? rest : random() % (rest + 1)) - 1);
+    }
+    std::uint64_t everywhere = log.size();
+    for (auto& one : nodes) {
+      if (!stopped.contains(one->id)) everywhere = std::min(everywhere, one->applied);
+    }
+    for (auto& one : nodes) {
+      one->node.driver(kShards).run([&] { one->owner->applied_everywhere(everywhere); });
+    }
+  }
+  bool run_until(const std::function<bool()>& condition, int rounds = 4000) {
+    for (int i = 0; i < rounds; ++i) {
+      if (condition()) return true;
+      pump();
+      sim.run_for(10 * runtime::kMillisecondNs);
+    }
+    return condition();
+  }
+  bool start() {
+    for (auto& one : nodes) {
+      one->node.driver(kShards).run([&] {
+        one->ask_for_life();
+        one->owner->publish([] {});
+      });
+    }
+    return run_until([&] {
+      return std::all_of(nodes.begin(), nodes.end(),
+                         [](const auto& one) { return one->owner->life() != 0; });
+    });
+  }
+
+  runtime::SimWorld sim;
+  std::mt19937_64 random;
+  std::vector<std::string> log;
+  std::vector<std::uint64_t> terms;  // of its entries
+  std::uint64_t term = 1;
+  std::set<runtime::NodeId> stopped;  // they get nothing of the log
+  double loss = 0;
+  double repeat = 0;
+  bool whole = true;
+  bool check_in_force = true;
+  std::vector<std::unique_ptr<Node>> nodes;
+};
+
+void Client::receive(runtime::LetterPtr letter) noexcept {
+  auto& proposed = runtime::letter_cast<Proposed>(*letter);
+  CHECK(results.emplace(proposed.request, proposed.result).second);
+  if (!world.check_in_force || proposed.result.queue == nullptr) return;
+  // It is in force on every shard of every node that counts, or has been deleted since.
+  const QueueRecord& record = *proposed.result.queue;
+  for (auto& one : world.nodes) {
+    if (world.stopped.contains(one->id)) continue;
+    for (auto& service : one->services) {
+      CHECK(service->store().save().next_qid > record.qid.value);
+    }
+  }
+}
+
+Node::Node(World& of, std::uint32_t number)
+    : world(of), id{number}, host(of.sim), node(host, id, kShards + 1) {
+  node.driver(kShards).run(
+      [&] { owner = std::make_unique<Owner>(node.shard(kShards), kShards, *this, *this); });
+  for (std::uint16_t i = 0; i < kShards; ++i) {
+    node.driver(i).run([&] {
+      services.push_back(std::make_unique<Service>(node.shard(i), kControl));
+      clients.push_back(std::make_unique<Client>(world, node.shard(i), services[i]->owner()));
+    });
+  }
+}
+
+void Node::submit(std::string proposal) {
+  const auto chance = [this](double p) {
+    return static_cast<double>(world.random() % 1000) < p * 1000;
+  };
+  if (chance(world.loss)) return;
+  world.append(proposal);
+  if (chance(world.repeat)) {
+    // Later, too, behind whatever comes in between.
+    world.sim.after((world.random() % 3000) * runtime::kMillisecondNs, runtime::SimEventKind::kWork,
+                    [&to = world, proposal] { to.append(proposal); });
+  }
+}
+
+void Node::applied_here(std::uint64_t index) {
+  CHECK(index >= applied);
+  applied = index;
+}
+
+DeclareQueue queue(const std::string& name, std::uint32_t home) {
+  DeclareQueue command;
+  command.record.vhost = "/";
+  command.record.name = name;
+  command.record.durable = true;
+  command.record.home = runtime::NodeId{home};
+  return command;
+}
+
+void propose(Node& node, std::size_t shard, std::uint64_t request, Command command,
+             bool patient = false) {
+  node.node.driver(shard).run(
+      [&] { node.clients[shard]->propose(request, std::move(command), patient); });
+}
+
+}  // namespace
+
+TEST_CASE("an answered change is in force on every shard of every node") {
+  World world(1, 2);
+  REQUIRE(world.start());
+  Node& a = *world.nodes[0];
+  propose(a, 1, 7, queue("q", 2));
+  world.sim.run_for(50 * runtime::kMillisecondNs);
+  // It lies in the log, and nobody has applied it.
+  CHECK(a.clients[1]->results.empty());
+  world.deliver(a, world.log.size());
+  world.sim.run_for(50 * runtime::kMillisecondNs);
+  CHECK(a.services[0]->store().queue("/", "q") != nullptr);
+  CHECK(world.nodes[1]->services[0]->store().queue("/", "q") == nullptr);
+  CHECK(a.clients[1]->results.empty());  // the other node has not applied it
+  REQUIRE(world.run_until([&] { return a.clients[1]->results.contains(7); }));
+  CHECK(a.clients[1]->results[7].outcome == Outcome::kDone);
+  CHECK(a.clients[1]->results[7].queue->home == runtime::NodeId{2});
+  CHECK(world.nodes[1]->services[2]->store().queue("/", "q") != nullptr);
+}
+
+TEST_CASE("what is lost is proposed again, what comes twice counts once, answers come in order") {
+  for (std::uint64_t seed = 1; seed <= 25; ++seed) {
+    CAPTURE(seed);
+    World world(seed, 3);
+    world.loss = 0.3;
+    world.repeat = 0.3;
+    world.whole = false;
+    REQUIRE(world.start());
+    std::uint64_t request = 0;
+    std::map<std::uint64_t, Client*> asked;
+    for (int round = 0; round < 200; ++round) {
+      Node& node = *world.nodes[world.random() % 3];
+      const std::size_t shard = world.random() % kShards;
+      // Names are never used twice, so each that counted twice would be seen.
+      const std::string name = "q" + std::to_string(++request);
+      asked[request] = node.clients[shard].get();
+      propose(node, shard, request, queue(name, node.id.value), true);
+      if (world.random() % 4 == 0) world.pump();
+      world.sim.run_for((world.random() % 20) * runtime::kMillisecondNs);
+    }
+    REQUIRE(world.run_until([&] {
+      return std::all_of(asked.begin(), asked.end(),
+                         [](const auto& one) { return one.second->results.contains(one.first); });
+    }));
+    world.whole = true;
+    world.loss = 0;
+    world.run_until([&] { return false; }, 400);
+    for (const auto& [number, client] : asked) {
+      CHECK(client->results[number].outcome == Outcome::kDone);
+    }
+    const std::string all = text_of(world.nodes[0]->owner->store());
+    for (auto& one : world.nodes) {
+      CHECK(text_of(one->owner->store()) == all);
+      for (auto& service : one->services) {
+        CHECK(service->store().queue_count("/") == request);
+        CHECK(service->store().version() == one->services[0]->store().version());
+      }
+    }
+  }
+}
+
+TEST_CASE("without a majority a proposal is given up in bounded time; a patient one is not") {
+  World world(3, 2);
+  REQUIRE(world.start());
+  Node& a = *world.nodes[0];
+  world.loss = 1;
+  propose(a, 0, 1, queue("given up", 1));
+  propose(a, 0, 2, queue("patient", 1), true);
+  propose(a, 0, 3, queue("given up too", 1));
+  const std::uint64_t before = world.sim.now_ns();
+  REQUIRE(world.run_until([&] { return a.clients[0]->results.size() == 2; }));
+  CHECK(world.sim.now_ns() - before <
+        (runtime::kProposalTimeoutMs + 500) * runtime::kMillisecondNs);
+  CHECK(a.clients[0]->results[1].outcome == Outcome::kUnavailable);
+  CHECK(a.clients[0]->results[3].outcome == Outcome::kUnavailable);
+  world.loss = 0;
+  propose(a, 0, 4, queue("later", 1));
+  REQUIRE(world.run_until([&] { return a.clients[0]->results.size() == 4; }));
+  CHECK(a.clients[0]->results[2].outcome == Outcome::kDone);
+  CHECK(a.clients[0]->results[4].outcome == Outcome::kDone);
+  CHECK(a.owner->store().queue("/", "given up") == nullptr);
+}
+
+TEST_CASE("a node that was declared down proposes what it has again in its next life, once") {
+  World world(4, 2);
+  REQUIRE(world.start());
+  Node& a = *world.nodes[0];
+  Node& b = *world.nodes[1];
+  world.stopped.insert(b.id);
+  const Life life = b.owner->life();
+  propose(b, 0, 1, queue("before", 2), true);  // is in the log, in front of its end
+  world.sim.run_for(20 * runtime::kMillisecondNs);
+  propose(a, 0, 2, NodeDown{b.id, life, false});
+  world.sim.run_for(20 * runtime::kMillisecondNs);
+  propose(b, 0, 3, queue("behind", 2), true);  // is in the log behind it, and does not count
+  world.sim.run_for(20 * runtime::kMillisecondNs);
+  REQUIRE(world.run_until([&] { return a.clients[0]->results.contains(2); }));
+  CHECK(a.owner->store().queue("/", "before") != nullptr);
+  CHECK(a.owner->store().queue("/", "behind") == nullptr);
+  world.stopped.clear();
+  REQUIRE(world.run_until([&] { return b.clients[0]->results.size() == 2; }));
+  CHECK(b.ends == 1);
+  CHECK(b.lives == 2);
+  CHECK(b.owner->life() == life + 1);
+  CHECK(b.clients[0]->results[1].outcome == Outcome::kDone);
+  CHECK(b.clients[0]->results[3].outcome == Outcome::kDone);
+  CHECK(text_of(a.owner->store()) == text_of(b.owner->store()));
+}
+
+TEST_CASE("a leader's verdict counts in its own term, however late it comes into the log") {
+  World world(6, 2);
+  REQUIRE(world.start());
+  Node& a = *world.nodes[0];
+  Node& b = *world.nodes[1];
+  const Life life = b.owner->life();
+  world.term = 5;
+  propose(a, 0, 1, NodeDown{b.id, life, false, 4});
+  REQUIRE(world.run_until([&] { return a.clients[0]->results.contains(1); }));
+  CHECK(a.clients[0]->results[1].outcome == Outcome::kUnavailable);
+  CHECK(b.owner->life() == life);
+  CHECK(a.services[0]->store().node(b.id)->up);
+  CHECK(text_of(a.owner->store()) == text_of(b.owner->store()));
+  propose(a, 0, 2, NodeDown{b.id, life, false, 5});
+  REQUIRE(world.run_until([&] { return a.clients[0]->results.contains(2); }));
+  CHECK(a.clients[0]->results[2].outcome == Outcome::kDone);
+  REQUIRE(world.run_until([&] { return b.owner->life() == life + 1; }));
+}
+
+TEST_CASE("a node that was far behind gets a snapshot, and so do its shards") {
+  World world(5, 2);
+  REQUIRE(world.start());
+  Node& a = *world.nodes[0];
+  Node& b = *world.nodes[1];
+  propose(a, 0, 1, queue("old", 2));
+  REQUIRE(world.run_until([&] { return a.clients[0]->results.contains(1); }));
+  world.stopped.insert(b.id);
+  for (std::uint64_t i = 2; i < 50; ++i) propose(a, 0, i, queue("q" + std::to_string(i), 2));
+  propose(a, 0, 50, DeleteQueue{"/", "old", a.owner->store().queue("/", "old")->qid});
+  REQUIRE(world.run_until([&] { return a.clients[0]->results.contains(50); }));
+  b.node.driver(kShards).run([&] {
+    REQUIRE(b.owner->restore(flat(a.owner->snapshot())).ok());
+    b.next = world.log.size() + 1;
+  });
+  world.stopped.clear();
+  propose(b, 2, 51, queue("new", 1));
+  REQUIRE(world.run_until([&] { return b.clients[2]->results.contains(51); }));
+  CHECK(text_of(a.owner->store()) == text_of(b.owner->store()));
+  for (auto& service : b.services) {
+    CHECK(service->store().queue("/", "old") == nullptr);
+    CHECK(service->store().queue("/", "q49") != nullptr);
+    CHECK(service->store().queue_count("/") == 49);
+  }
+}
+
+TEST_CASE("an entry that this version does not understand is no crash") {
+  World world(6, 1);
+  Node& a = *world.nodes[0];
+  a.node.driver(kShards).run([&] {
+    CHECK(a.owner->commit(1, 1, "\xff\xff").code() == runtime::Code::kCorrupt);
+    CHECK(a.owner->restore("\xff\xff").code() == runtime::Code::kCorrupt);
+  });
+}

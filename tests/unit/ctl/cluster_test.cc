@@ -1,0 +1,124 @@
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "tests/unit/ctl/fake_api.h"
+#include "tools/ctl/command.h"
+
+namespace ringtail::ctl {
+
+namespace {
+
+// a@h is asked, b@h runs, c@h does not.
+void three_nodes(FakeApi& api) {
+  api.answer("GET overview", R"({"node":"a@h","cluster_name":"many","rabbitmq_version":"3.10.8",)"
+                             R"("erlang_version":"25","listeners":[)"
+                             R"({"node":"a@h","protocol":"amqp","ip_address":"::","port":5}]})");
+  api.answer("GET nodes", R"([{"name":"a@h","running":true,"mem_alarm":true,"being_drained":false,)"
+                          R"("applications":[{"name":"rabbit","version":"3.10.8"}]},)"
+                          R"({"name":"b@h","running":true,"being_drained":false,"partitions":[]},)"
+                          R"({"name":"c@h","running":false}])");
+  api.answer("GET vhosts", "[]");
+}
+
+}  // namespace
+
+TEST_CASE("the status of a cluster lists all nodes, and of each what it says itself") {
+  FakeApi api;
+  three_nodes(api);
+  const Ran text = run(api, {"cluster_status"});
+  CHECK(text.code == kExitOk);
+  CHECK(text.out ==
+        "Cluster status of node a@h ...\n"
+        "Basics\n\nCluster name: many\n"
+        "\nDisk Nodes\n\na@h\nb@h\nc@h\n"
+        "\nRunning Nodes\n\na@h\nb@h\n"
+        "\nVersions\n\na@h: RabbitMQ 3.10.8 on Erlang 25\n"
+        "\nMaintenance status\n\n"
+        "Node: a@h, status: not under maintenance\nNode: b@h, status: not under maintenance\n"
+        "\nAlarms\n\nmemory on a@h\n"
+        "\nNetwork Partitions\n\n(none)\n"
+        "\nListeners\n\n"
+        "Node: a@h, interface: [::], port: 5, protocol: amqp, purpose: AMQP 0-9-1\n");
+  const Json json = Json::parse(run(api, {"cluster_status", "--formatter", "json"}).out);
+  CHECK(json["cluster_name"] == "many");
+  CHECK(json["disk_nodes"] == Json::array({"a@h", "b@h", "c@h"}));
+  CHECK(json["ram_nodes"] == Json::array());
+  CHECK(json["running_nodes"] == Json::array({"a@h", "b@h"}));
+  CHECK(json["versions"].size() == 1);
+  CHECK(json["partitions"] == Json::object());
+}
+
+TEST_CASE("a node is forgotten through another one") {
+  FakeApi api;
+  api.answer("DELETE nodes/c%40h", "", 204);
+  api.answer("DELETE nodes/b%40h",
+             R"({"error":"bad_request","reason":"node b@h is running: stop it first"})", 400);
+  const Ran done = run(api, {"forget_cluster_node", "c@h"});
+  CHECK(done.code == kExitOk);
+  CHECK(done.out == "Removing node c@h from the cluster\n");
+  CHECK(api.changes == std::vector<std::string>{"DELETE nodes/c%40h"});
+  const Ran runs = run(api, {"-q", "forget_cluster_node", "b@h"});
+  CHECK(runs.code == kExitUnavailable);
+  CHECK(runs.err == "Error:\nnode b@h is running: stop it first\n");
+  const Ran unknown = run(api, {"-q", "forget_cluster_node", "d@h"});
+  CHECK(unknown.code == kExitUnavailable);
+  CHECK(unknown.err == "Error:\nThe node selected is not in the cluster.\n");
+  api.changes.clear();
+  CHECK(run(api, {"forget_cluster_node", "--offline", "c@h"}).code == kExitUnavailable);
+  CHECK(run(api, {"forget_cluster_node"}).code == kExitUsage);
+  CHECK(api.changes.empty());
+}
+
+TEST_CASE("waiting for nodes") {
+  FakeApi api;
+  api.pauses_left = 2;
+  CHECK(run(api, {"-q", "await_online_nodes", "1"}).code == kExitTimeout);
+  CHECK(api.requests.size() == 3);  // what is no answer yet is asked again
+  three_nodes(api);
+  CHECK(run(api, {"-q", "await_online_nodes", "2"}).code == kExitOk);
+  CHECK(run(api, {"await_online_nodes", "1"}).out ==
+        "Will wait for at least 1 nodes to join the cluster of the node at http://there:15672.\n");
+  const Ran late = run(api, {"-q", "await_online_nodes", "3"});
+  CHECK(late.code == kExitTimeout);
+  CHECK(late.err == "Error:\ntimed out while waiting: 2 of 3 nodes run\n");
+  api.answer("GET nodes", R"({"error":"not_authorised","reason":"Not monitor user"})", 401);
+  api.pauses_left = 2;
+  CHECK(run(api, {"-q", "await_online_nodes", "3"}).code == kExitUnavailable);
+  CHECK(api.pauses_left == 2);
+  for (const char* count : {"0", "-1", "two", "1x", ""}) {
+    CHECK(run(api, {"await_online_nodes", count}).code == kExitUsage);
+  }
+}
+
+TEST_CASE("what is not in this version says what to do instead, and asks nobody") {
+  FakeApi api;
+  CHECK(run(api, {"join_cluster", "a@h"}).err ==
+        "Error:\njoin_cluster is not in this version: start the node on an empty data directory "
+        "with --join host:port of any member\n");
+  CHECK(run(api, {"join_cluster", "--ram", "a@h"}).code == kExitUnavailable);
+  for (const char* command : {"reset", "force_reset", "force_boot", "stop_app", "start_app"}) {
+    const Ran ran = run(api, {command});
+    CHECK(ran.code == kExitUnavailable);
+    CHECK(ran.out.empty());
+    CHECK(ran.err.starts_with("Error:\n" + std::string(command) + " is not in this version: "));
+  }
+  CHECK(api.requests.empty());
+}
+
+TEST_CASE("queues of a node, and of nodes that are down") {
+  FakeApi api;
+  api.answer("GET overview", R"({"node":"a@h"})");
+  api.answer("GET vhosts/%2F", "{}");
+  api.answer("GET queues/%2F", R"([{"name":"here","node":"a@h","state":"running","messages":1},)"
+                               R"({"name":"there","node":"b@h","state":"running","messages":2},)"
+                               R"({"name":"gone","node":"c@h","state":"down"}])");
+  CHECK(run(api, {"-s", "list_queues", "name", "messages", "node", "state"}).out ==
+        "here\t1\ta@h\trunning\nthere\t2\tb@h\trunning\ngone\t\tc@h\tdown\n");
+  CHECK(run(api, {"-s", "list_queues", "--local", "name"}).out == "here\n");
+  CHECK(run(api, {"-s", "list_queues", "--offline", "name"}).out == "gone\n");
+  CHECK(run(api, {"-s", "list_queues", "--online", "name"}).out == "here\nthere\n");
+  CHECK(run(api, {"-s", "list_queues", "pid"}).out.find("<c@h.") != std::string::npos);
+}
+
+}  // namespace ringtail::ctl

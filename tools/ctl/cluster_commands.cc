@@ -1,0 +1,176 @@
+// The cluster: who is in it, who runs, and how a node leaves it.
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <ostream>
+
+#include "tools/ctl/command.h"
+#include "tools/ctl/node_facts.h"
+
+namespace ringtail::ctl {
+
+namespace {
+
+constexpr std::string_view kGroup = "Cluster";
+
+int cluster_status(Context& context) {
+  NodeFacts facts;
+  int code = kExitOk;
+  if (!read_node_facts(context, facts, code)) return code;
+  context.banner(fmt::format("Cluster status of node {} ...", facts.name));
+  const Json cluster = cluster_json(facts);
+  if (context.json()) {
+    context.out << json_line(cluster) << '\n';
+    return kExitOk;
+  }
+  context.out << fmt::format("Basics\n\nCluster name: {}\n",
+                             cell_text(field(cluster, "cluster_name")));
+  section(context, "Disk Nodes");
+  list_or_none(context, field(cluster, "disk_nodes"), "");
+  section(context, "Running Nodes");
+  list_or_none(context, field(cluster, "running_nodes"), "");
+  section(context, "Versions");
+  for (const auto& version : field(cluster, "versions").items()) {
+    context.out << fmt::format("{}: {} {} on Erlang {}\n", version.key(),
+                               cell_text(field(version.value(), "rabbitmq_name")),
+                               cell_text(field(version.value(), "rabbitmq_version")),
+                               cell_text(field(version.value(), "erlang_version")));
+  }
+  section(context, "Maintenance status");
+  for (const auto& state : field(cluster, "maintenance_status").items()) {
+    context.out << fmt::format("Node: {}, status: {}\n", state.key(), cell_text(state.value()));
+  }
+  section(context, "Alarms");
+  list_or_none(context, field(cluster, "alarms"), "");
+  section(context, "Network Partitions");
+  const Json& partitions = field(cluster, "partitions");
+  if (partitions.empty()) context.out << "(none)\n";
+  for (const auto& partition : partitions.items()) {
+    context.out << fmt::format("Node {} cannot communicate with {}\n", partition.key(),
+                               cell_text(partition.value()));
+  }
+  section(context, "Listeners");
+  for (const auto& of_node : field(cluster, "listeners").items()) {
+    for (const Json& listener : of_node.value()) {
+      std::string text = listener_text(listener);
+      text[0] = 'i';
+      context.out << fmt::format("Node: {}, {}\n", of_node.key(), text);
+    }
+  }
+  return kExitOk;
+}
+
+int forget_cluster_node(Context& context) {
+  const std::string& node = context.argument(0);
+  if (context.line.has("offline")) {
+    return context.fail(kExitUnavailable,
+                        "--offline is not in this version: ask a node of the cluster that runs");
+  }
+  context.banner(fmt::format("Removing node {} from the cluster", node));
+  int code = kExitOk;
+  Reply reply;
+  if (!context.send({"DELETE", path_of({"nodes", node})}, reply, code)) return code;
+  if (reply.good()) return context.done();
+  if (reply.status == 404) {
+    return context.fail(kExitUnavailable, "The node selected is not in the cluster.");
+  }
+  return context.refused(reply);
+}
+
+// --- waiting for nodes ---------------------------------------------------------------------------
+
+std::size_t running_nodes(const Json& nodes) {
+  std::size_t running = 0;
+  for (const Json& node : nodes) running += field(node, "running") == true ? 1 : 0;
+  return running;
+}
+
+int await_online_nodes(Context& context) {
+  const std::string& text = context.argument(0);
+  std::size_t wanted = 0;
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, wanted);
+  if (error != std::errc() || at != end || wanted == 0) {
+    return context.fail(kExitUsage, fmt::format("'{}' is no number of nodes", text));
+  }
+  context.banner(
+      fmt::format("Will wait for at least {} nodes to join the cluster of the node at "
+                  "{}.",
+                  wanted, context.api.where()));
+  std::string last;
+  do {
+    const auto reply = context.api.call({"GET", "nodes"});
+    if (reply.ok() && reply.value().status == 401) return context.refused(reply.value());
+    if (!reply.ok()) {
+      // That time is up says less than what was seen before.
+      const bool late = reply.status().code() == runtime::Code::kTimeout;
+      if (last.empty() || !late) last = reply.status().text();
+    } else if (!reply.value().good()) {
+      last = reply.value().reason();
+    } else {
+      const std::size_t running = running_nodes(reply.value().json());
+      if (running >= wanted) return context.done();
+      last = fmt::format("{} of {} nodes run", running, wanted);
+    }
+  } while (context.api.pause());
+  return context.fail(kExitTimeout, fmt::format("timed out while waiting: {}", last));
+}
+
+// --- what RabbitMQ does by other means -----------------------------------------------------------
+
+// Nobody is asked: the node keeps as it is whatever the script does next.
+int refuse(Context& context, std::string_view instead) {
+  return context.fail(kExitUnavailable,
+                      fmt::format("{} is not in this version: {}", context.line.command, instead));
+}
+
+int join_cluster(Context& context) {
+  return refuse(context,
+                "start the node on an empty data directory with --join host:port of any member");
+}
+
+int reset(Context& context) {
+  return refuse(context,
+                "stop the node, remove its data directory, have it forgotten with "
+                "'forget_cluster_node' at another node, and start it again");
+}
+
+int force_boot(Context& context) {
+  return refuse(context,
+                "a node waits until a majority of its cluster is there; start the others, in any "
+                "order");
+}
+
+int stop_app(Context& context) {
+  return refuse(context, "stop the node's process, with SIGTERM or by its service");
+}
+
+int start_app(Context& context) { return refuse(context, "start the node's process"); }
+
+constexpr std::array kCommands = {
+    Command{kGroup, "await_online_nodes", "<count> [--timeout <timeout>]",
+            "Waits until so many nodes of the cluster run", 1, 1, "", await_online_nodes},
+    Command{kGroup, "cluster_status", "", "Displays the nodes of the cluster", 0, 0, "",
+            cluster_status},
+    Command{kGroup, "force_boot", "", "Not in this version; says what to do instead", 0, 0, "",
+            force_boot},
+    Command{kGroup, "force_reset", "", "Not in this version; says what to do instead", 0, 0, "",
+            reset},
+    Command{kGroup, "forget_cluster_node", "<node>",
+            "Removes a node that does not run from the cluster, with its queues", 1, 1, "offline",
+            forget_cluster_node},
+    Command{kGroup, "join_cluster", "<node>", "Not in this version; says what to do instead", 1, 1,
+            "disc disk ram", join_cluster},
+    Command{kGroup, "reset", "", "Not in this version; says what to do instead", 0, 0, "", reset},
+    Command{kGroup, "start_app", "", "Not in this version; says what to do instead", 0, 0, "",
+            start_app},
+    Command{kGroup, "stop_app", "", "Not in this version; says what to do instead", 0, 0, "",
+            stop_app},
+};
+
+}  // namespace
+
+std::span<const Command> cluster_commands() { return kCommands; }
+
+}  // namespace ringtail::ctl
