@@ -214,6 +214,11 @@ void BrokerShard::receive(runtime::LetterPtr letter) noexcept {
     case kPeerUp:
       peer_changed(runtime::letter_cast<PeerChanged>(*letter).node, letter->kind == kPeerUp);
       break;
+    case kPeerCongested:
+    case kPeerRelieved:
+      congestion_changed(runtime::letter_cast<PeerChanged>(*letter).node,
+                         letter->kind == kPeerCongested);
+      break;
     case kCheckMemory:
       if (memory_monitor_ != nullptr) memory_monitor_->raised_by(letter->from.shard);
       break;

@@ -51,6 +51,8 @@ enum BrokerLetterKind : runtime::LetterKind {
   kUseCertificate,  // listener -> shard: for connections over TLS from now on
   kPeerDown,        // to itself: behind what has come from that node
   kPeerUp,
+  kPeerCongested,
+  kPeerRelieved,
 };
 
 struct Adopt : runtime::Letter {
@@ -88,7 +90,7 @@ struct ShutDownDone : runtime::Letter {
   ShutDownDone() : Letter(kShutDownDone) {}
 };
 struct PeerChanged : runtime::Letter {
-  PeerChanged(BrokerLetterKind down_or_up, runtime::NodeId peer) : Letter(down_or_up), node(peer) {}
+  PeerChanged(BrokerLetterKind what, runtime::NodeId peer) : Letter(what), node(peer) {}
   runtime::NodeId node;
 };
 
@@ -143,6 +145,7 @@ class BrokerShard : public runtime::Actor,
   // --- other nodes (broker_shard_peers.cc) ---
   // Letters reach it, as far as is known here. This node is always up.
   bool node_is_up(runtime::NodeId node) const { return peers_.is_up(node); }
+  bool node_is_congested(runtime::NodeId node) const { return peers_.is_congested(node); }
   bool knows_node(runtime::NodeId node) const { return peers_.knows(node); }
   std::string node_name(runtime::NodeId node) const { return peers_.name(node); }
   // The node is one of the cluster, under this name; or not any more (an empty one).
@@ -156,6 +159,7 @@ class BrokerShard : public runtime::Actor,
   void peer_up(runtime::NodeId node);
   void peer_up(runtime::NodeId node, cluster::NodeLife) noexcept override { peer_up(node); }
   void peer_down(runtime::NodeId node, cluster::NodeLife) noexcept override { peer_down(node); }
+  void peer_congested(runtime::NodeId node, bool congested) noexcept override;
 
   // A change of the metadata on behalf of nobody's channel; `done` runs when every shard has it.
   // Queues are placed (placement.h). A patient one is never given up (cluster/metadata/service.h).
@@ -221,6 +225,7 @@ class BrokerShard : public runtime::Actor,
   void pass_reply(runtime::LetterPtr letter);
   void answer_probe(runtime::LetterPtr letter);
   void peer_changed(runtime::NodeId node, bool up);
+  void congestion_changed(runtime::NodeId node, bool congested);
   void adopt(Adopt& letter);
   void shut_down();
   void report_shut_down_if_done();

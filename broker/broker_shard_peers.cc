@@ -38,6 +38,19 @@ void BrokerShard::peer_up(NodeId node) {
   shard_.post(self, self, std::make_unique<PeerChanged>(kPeerUp, node));
 }
 
+// By letter: it is said in the middle of whatever fills the link.
+void BrokerShard::peer_congested(NodeId node, bool congested) noexcept {
+  const runtime::Address self = address_of(shard_.node(), shard_.id());
+  shard_.post(self, self,
+              std::make_unique<PeerChanged>(congested ? kPeerCongested : kPeerRelieved, node));
+}
+
+// Who publishes to that node's queues is not read until there is room again.
+void BrokerShard::congestion_changed(NodeId node, bool congested) {
+  peers_.set_congested(node, congested);
+  for (const auto& [id, connection] : connections_) connection->peer_congested(node, congested);
+}
+
 void BrokerShard::peer_changed(NodeId node, bool up) {
   if (node == shard_.node()) return;
   peers_.set_up(node, up);

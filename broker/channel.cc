@@ -363,6 +363,7 @@ QueueLink& Channel::link_to(const std::shared_ptr<const QueueRecord>& record) {
   auto& link = links_[record->qid];
   link = std::make_unique<QueueLink>(record);
   link->down = !broker_shard_.node_is_up(link->address.node);
+  link->congested = broker_shard_.node_is_congested(link->address.node);
   return *link;
 }
 

@@ -68,6 +68,8 @@ class Channel final : public runtime::Actor {
   // A node is not reached any more: its queues, as far as this channel goes, have ended. Or it is
   // reached again. May end the channel.
   void peer_changed(runtime::NodeId node, bool up);
+  // More waits for a node than is good, or no longer.
+  void peer_congested(runtime::NodeId node, bool congested);
 
   // Answers channel.open. `ask`: the user's channels are limited, and the connection registry is
   // asked first; `channels` is how many its connection has with this one.
@@ -197,6 +199,7 @@ class Channel final : public runtime::Actor {
   void enqueue(QueueLink& link, queue::MessageRef message, std::uint64_t sequence);
   void return_message(const queue::Message& message, amqp::ReplyCode code);
   static amqp::Content content_of(const queue::Message& message);
+  void reopen(QueueLink& link);
   void settled(queue::Settled& letter);
   void settle_confirms(QueueLink& link, const queue::Settled& letter);
   void report_confirms();

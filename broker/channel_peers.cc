@@ -54,6 +54,15 @@ void Channel::peer_changed(NodeId node, bool up) {
   for (QueueLink* link : links_to(node)) link->down = false;
 }
 
+void Channel::peer_congested(NodeId node, bool congested) {
+  if (ended_) return;
+  for (const auto& [qid, link] : links_) {
+    if (link->address.node != node) continue;
+    link->congested = congested;
+    reopen(*link);
+  }
+}
+
 // In the order of their qids, so that what comes of it happens in the same order in every run.
 std::vector<QueueLink*> Channel::links_to(NodeId node) {
   std::vector<QueueLink*> found;

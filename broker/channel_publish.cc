@@ -321,6 +321,13 @@ void Channel::confirm_select(const amqp::ConfirmSelect& method) {
   if (!method.nowait) reply(amqp::ConfirmSelectOk{});
 }
 
+// There may be room again for what its clients publish.
+void Channel::reopen(QueueLink& link) {
+  if (!link.full || !link.open()) return;
+  link.full = false;
+  connection_.count_full_link(-1);
+}
+
 void Channel::settled(queue::Settled& letter) {
   const auto found = links_.find(letter.qid);
   if (found == links_.end()) return;
@@ -333,10 +340,7 @@ void Channel::settled(queue::Settled& letter) {
   }
   link.messages.settled(letter.up_to);
   settle_confirms(link, letter);
-  if (link.full && link.open()) {
-    link.full = false;
-    connection_.count_full_link(-1);
-  }
+  reopen(link);
   if (tx_committing_) {
     tx_refused_ |= !letter.rejected.empty();
     tx_commit_if_settled();

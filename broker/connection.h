@@ -48,6 +48,7 @@ class Connection final : public runtime::StreamEvents, public runtime::Actor {
   void alarm_changed();
   // Letters do not reach that node any more, or do again.
   void peer_changed(runtime::NodeId node, bool up);
+  void peer_congested(runtime::NodeId node, bool congested);
 
   // --- for listings ---
   ConnectionInfo info() const;

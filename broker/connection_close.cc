@@ -79,6 +79,12 @@ void Connection::forgotten_by_peer(runtime::NodeId node) {
   for (const std::uint64_t farewell : owed) channel_forgotten(farewell, node);
 }
 
+void Connection::peer_congested(runtime::NodeId node, bool congested) {
+  for (const auto& [number, slot] : channels_) {
+    if (slot.channel) slot.channel->peer_congested(node, congested);
+  }
+}
+
 void Connection::peer_changed(runtime::NodeId node, bool up) {
   // By their numbers: what a channel does may end others.
   std::vector<std::uint16_t> numbers;

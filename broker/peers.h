@@ -24,6 +24,16 @@ class Peers {
     } else {
       up_.erase(node);
     }
+    congested_.erase(node);
+  }
+  // More waits for it than is good.
+  bool is_congested(runtime::NodeId node) const { return congested_.contains(node); }
+  void set_congested(runtime::NodeId node, bool congested) {
+    if (congested) {
+      congested_.insert(node);
+    } else {
+      congested_.erase(node);
+    }
   }
   // A node without a name is none of the cluster.
   bool knows(runtime::NodeId node) const { return names_.contains(node); }
@@ -36,6 +46,7 @@ class Peers {
 
  private:
   std::set<runtime::NodeId> up_;
+  std::set<runtime::NodeId> congested_;
   std::map<runtime::NodeId, std::string> names_;
 };
 

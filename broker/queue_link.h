@@ -61,8 +61,9 @@ struct QueueLink {
   bool resuming = false;  // the end of the pause was asked for
   bool dirty = false;     // has something gathered
   bool lost = false;
+  bool congested = false;  // the way to its node is: no more than must be
 
-  bool open() const { return messages.open() && bytes.open(); }
+  bool open() const { return messages.open() && bytes.open() && !congested; }
   bool idle() const {
     return consumers == 0 && unacked == 0 && messages.outstanding() == 0 && !dirty;
   }

@@ -300,6 +300,46 @@ TEST_CASE("a publisher without confirms that waits for a window is read again") 
   REQUIRE(client.open_channel(2));
 }
 
+void publish_to_congested(bool published_before, bool node_goes) {
+  CAPTURE(published_before);
+  CAPTURE(node_goes);
+  Two sim;
+  AmqpClient client(sim.host);
+  sim.open(client);
+  const auto record = sim.declare("q");
+  const auto congest = [&sim](bool congested) {
+    for (std::size_t at = 0; at < 2; ++at) {
+      sim.node.run_on_shard(at,
+                            [&] { sim.node.shard(at).peer_congested(sim.far.id(), congested); });
+    }
+    sim.settle();
+  };
+  if (published_before) client.publish(1, "", "q", std::string(1000, 'x'));
+  sim.settle();
+  congest(true);
+  const std::string body(100'000, 'x');
+  for (int i = 0; i < 400; ++i) client.publish(1, "", "q", body);
+  sim.settle();
+  CHECK(sim.ready(record) < 50);  // what one read brought, and no more
+  CHECK(client.unsent() > 0);
+  if (node_goes) {
+    sim.cut();
+  } else {
+    congest(false);
+  }
+  CHECK(sim.world.run_until([&] { return client.unsent() == 0; }));
+  if (!node_goes) {
+    const std::uint64_t all = published_before ? 401 : 400;
+    CHECK(sim.world.run_until([&] { return sim.ready(record) == all; }));
+  }
+}
+
+TEST_CASE("who publishes to a node that is congested is not read until it no longer is") {
+  for (const bool published_before : {false, true}) {
+    for (const bool node_goes : {false, true}) publish_to_congested(published_before, node_goes);
+  }
+}
+
 TEST_CASE("consumers are cancelled, late acks are taken, and the queue has everything back") {
   Two sim;
   const RecordPtr record = sim.declare("q");
