@@ -44,6 +44,9 @@ cluster::ControlPlaneOptions control_options(const runtime::Config& config,
   for (const runtime::PeerAddress& peer : config.cluster.join) {
     options.formation.join.push_back({peer.host, peer.port});
   }
+  if (runtime::PeerAddress peer; runtime::parse_peer(directory.join, peer)) {
+    options.formation.join = {{peer.host, peer.port}};
+  }
   for (const std::string& name : config.cluster.peers) {
     options.formation.listed.push_back(
         {{}, name, {name.substr(name.find('@') + 1), config.cluster.port}});
@@ -53,8 +56,9 @@ cluster::ControlPlaneOptions control_options(const runtime::Config& config,
 
 }  // namespace
 
-Node::Node(runtime::Config config)
+Node::Node(runtime::Config config, http::AppControl* app)
     : config_(std::move(config)),
+      app_(app),
       shard_count_(static_cast<std::uint16_t>(config_.shards)),
       mailboxes_(shard_count_ + std::size_t{1}),
       per_shard_(shard_count_),
@@ -184,6 +188,7 @@ Status Node::boot() {
 Status Node::start_http() {
   http::NodeFacts facts;
   facts.config = &config_;
+  facts.app = app_;
   facts.cluster_name = config_.cluster_name.empty() ? config_.node_name : config_.cluster_name;
   shards_[0].call_and_wait([&](Shard& shard) {
     facts.started_ms = shard.env().clock().wall_ms();
@@ -206,6 +211,35 @@ void Node::shut_down(std::function<void()> done) {
                  BrokerShard::address_of(shard.node(), ShardId{i}), std::make_unique<ShutDown>());
     }
   });
+}
+
+Status Node::leave_cluster(const runtime::Config& config) {
+  runtime::UvSideEnv side;
+  auto opened =
+      cluster::open_data_directory(side.env(), config.data_dir, config.cluster.cookie_file);
+  if (!opened.ok()) return opened.status();
+  cluster::ControlPlaneOptions options = control_options(config, opened.value());
+  options.retires = true;
+  const ShardId id{options.data_shards};
+  runtime::Mailboxes mailboxes(id.value + std::size_t{1});
+  std::unique_ptr<cluster::ControlPlane> control;
+  runtime::UvShard shard(
+      opened.value().identity.node, id, mailboxes,
+      [&](Shard& own) { control = std::make_unique<cluster::ControlPlane>(own, options); },
+      [&](Shard&) { control.reset(); });
+  RT_TRY(shard.start());
+  Status result;
+  shard.call_and_await([&](Shard&, std::function<void()> done) {
+    control->retire([&result, done = std::move(done)](const Status& status) {
+      result = status;
+      done();
+    });
+  });
+  shard.call_and_await(
+      [&](Shard&, std::function<void()> done) { control->close(std::move(done)); });
+  shard.stop();
+  shard.join();
+  return result;
 }
 
 void Node::stop() {

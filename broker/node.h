@@ -22,10 +22,11 @@
 
 namespace ringtail::broker {
 
-// Owned by main(), used on the main thread.
+// Owned and used by the App (app.h), on one thread at a time.
 class Node {
  public:
-  explicit Node(runtime::Config config);
+  // `app`: for its management interface, or null.
+  explicit Node(runtime::Config config, http::AppControl* app = nullptr);
   ~Node();
 
   // Reads who it is from the data directory, starts the shards, comes to its cluster
@@ -42,6 +43,10 @@ class Node {
   // Ends the shards and waits for their threads.
   void stop();
 
+  // Of the node that a data directory belongs to, which does not run: its cluster, if it has one,
+  // forgets it. kTimeout: nobody there has agreed to that.
+  static runtime::Status leave_cluster(const runtime::Config& config);
+
  private:
   runtime::Status read_data_directory();
   void make_shards();
@@ -54,6 +59,7 @@ class Node {
   };
 
   const runtime::Config config_;
+  http::AppControl* const app_;
   const std::uint16_t shard_count_;
   runtime::Mailboxes mailboxes_;
   std::vector<PerShard> per_shard_;       // each touched by its shard's thread alone
@@ -66,7 +72,7 @@ class Node {
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<MemoryMonitor> memory_monitor_;
   std::unique_ptr<DiskMonitor> disk_monitor_;
-  // Used on the main thread, and by the server's own.
+  // Used by the server's threads too.
   http::ShardGateway gateway_;
   std::unique_ptr<http::HttpServer> http_server_;
   bool running_ = false;

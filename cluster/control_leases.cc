@@ -38,6 +38,7 @@ void ControlPlane::tick() {
   }
   serve_if_possible();
   leave_step();
+  retire_step();
 }
 
 void ControlPlane::leader_changed(NodeId leader) {

@@ -115,7 +115,10 @@ void ControlPlane::node_changed(const std::shared_ptr<const NodeRecord>& record)
 void ControlPlane::node_removed(const NodeRecord& record) {
   watch_nodes();
   joining_until_[record.id] = now_ms();  // it is not one that joins
-  if (record.id == identity_.node) return;
+  if (record.id == identity_.node) {
+    if (options_.retires && started_) std::exchange(started_, nullptr)({{}, false});
+    return;
+  }
   hub_.directory().peer_down(record.id);
 }
 

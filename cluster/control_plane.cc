@@ -154,6 +154,7 @@ void ControlPlane::begin(const std::vector<MemberAddress>& members) {
 }
 
 void ControlPlane::ask_for_life() {
+  if (options_.retires) return;
   NodeRecord record;
   record.id = identity_.node;
   record.name = options_.name;
@@ -213,6 +214,29 @@ LinkIdentity ControlPlane::link_identity() const {
 MemberAddress ControlPlane::own_member() const {
   return {
       identity_.node, options_.name, {options_.host, const_cast<LinkHub&>(hub_).listener().port()}};
+}
+
+// --- being forgotten -----------------------------------------------------------------------------
+
+void ControlPlane::retire(std::function<void(const Status&)> done) {
+  RT_CHECK(options_.retires, "a node that retires begins no life");
+  retire_deadline_ms_ = now_ms() + runtime::kRetireTimeoutMs;
+  // Whoever knows nothing is known by nobody.
+  if (!identity_.has_cluster()) return done({});
+  start([done = std::move(done)](const Started& started) { done(started.status); },
+        [](const Status&) {});
+}
+
+// Asked for again and again: it may be lost, and is refused while the former life has not ended.
+void ControlPlane::retire_step() {
+  if (!options_.retires || started_ == nullptr) return;
+  const std::uint64_t now = now_ms();
+  if (now >= retire_deadline_ms_) {
+    return fail({Code::kTimeout, "no majority of the cluster answers"});
+  }
+  if (raft_.leader().value == 0 || now < next_retire_ms_) return;
+  next_retire_ms_ = now + options_.times.heartbeat_ms;
+  owner_.forget(identity_.node);
 }
 
 // --- between Raft, the links and the metadata ----------------------------------------------------

@@ -42,6 +42,8 @@ struct ControlPlaneOptions {
   std::uint16_t data_shards = 1;
   LivenessTimes times;
   FormationOptions formation;
+  // The node has stopped for good: it comes to its cluster only to be forgotten by it.
+  bool retires = false;
 };
 
 class ControlPlane final : private ControlReceiver,
@@ -64,6 +66,8 @@ class ControlPlane final : private ControlReceiver,
   // disk fails, or holds what this version does not understand; the node has to end.
   void start(std::function<void(const Started&)> done,
              std::function<void(const runtime::Status&)> lost);
+  // With options.retires: `done` when the cluster has forgotten this node, or there is none.
+  void retire(std::function<void(const runtime::Status&)> done);
   // The node stops in order: others lead, and vote without it. `done` when that is so, or nobody is
   // there to agree (kLeaveTimeoutMs).
   void leave(std::function<void()> done);
@@ -95,6 +99,7 @@ class ControlPlane final : private ControlReceiver,
   std::uint64_t tick_ms() const;
   MemberAddress own_member() const;
   void leave_step();
+  void retire_step();
   std::uint64_t now_ms() const { return shard_.env().clock().boot_ms(); }
 
   // ProposalLog, LifeWatcher
@@ -177,6 +182,8 @@ class ControlPlane final : private ControlReceiver,
   raft::Term led_term_ = 0;
   std::uint64_t led_before_ms_;
   std::uint64_t next_heartbeat_ms_ = 0;
+  std::uint64_t next_retire_ms_ = 0;
+  std::uint64_t retire_deadline_ms_ = 0;
   std::uint64_t applied_here_ = 0;
   std::uint64_t told_everywhere_ = 0;
   std::map<runtime::NodeId, metadata::Life> declaring_;  // NodeDown is proposed for these

@@ -1,5 +1,6 @@
 #include "cluster/data_directory.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace ringtail::cluster {
@@ -9,6 +10,8 @@ using runtime::Result;
 using runtime::Status;
 
 namespace {
+
+constexpr const char* kJoinFile = "/join";
 
 std::string parent_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
@@ -42,7 +45,30 @@ Result<DataDirectory> open_data_directory(runtime::Env& env, const std::string& 
   auto cookie =
       load_cookie(disk, cookie_file.empty() ? data_dir + "/cookie" : cookie_file, env.rng());
   if (!cookie.ok()) return cookie.status();
-  return DataDirectory{std::move(lock).value(), identity.value(), std::move(cookie).value()};
+  std::string join;
+  if (!identity.value().has_cluster()) {
+    auto member = disk.content(data_dir + kJoinFile);
+    if (member.ok()) join = std::move(member).value();
+  }
+  return DataDirectory{std::move(lock).value(), identity.value(), std::move(cookie).value(),
+                       std::move(join)};
+}
+
+Status set_join(runtime::Disk& disk, const std::string& data_dir, const std::string& member) {
+  return disk.replace(data_dir + kJoinFile, member);
+}
+
+Status wipe_data_directory(runtime::Disk& disk, const std::string& data_dir) {
+  auto names = disk.list(data_dir);
+  if (!names.ok()) return names.status();
+  // Its number goes first: whatever is left of the rest is then another node's.
+  std::stable_partition(names.value().begin(), names.value().end(),
+                        [](const std::string& name) { return name == "node"; });
+  for (const std::string& name : names.value()) {
+    if (name == "lock" || name == "cookie") continue;
+    RT_TRY(disk.remove_tree(data_dir + "/" + name));
+  }
+  return disk.sync_directory(data_dir);
 }
 
 }  // namespace ringtail::cluster

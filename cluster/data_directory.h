@@ -14,10 +14,19 @@ struct DataDirectory {
   std::unique_ptr<runtime::FileLock> lock;
   Identity identity;
   std::string cookie;
+  std::string join;  // a member of the cluster to join, as set_join() has it; empty: none
 };
 
 // Makes it if need be. `cookie_file` empty: `cookie` in it. kBusy: another node uses it.
 runtime::Result<DataDirectory> open_data_directory(runtime::Env& env, const std::string& data_dir,
                                                    const std::string& cookie_file);
+
+// The node of this directory, which is empty otherwise, is to join that member's cluster
+// ("host:port" or "name@host") at its next start.
+runtime::Status set_join(runtime::Disk& disk, const std::string& data_dir,
+                         const std::string& member);
+// Removes all that the node knows and has; what is left is the lock and the cookie. The next start
+// is that of a new node.
+runtime::Status wipe_data_directory(runtime::Disk& disk, const std::string& data_dir);
 
 }  // namespace ringtail::cluster

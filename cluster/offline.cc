@@ -16,11 +16,12 @@ using runtime::Status;
 
 namespace {
 
-Status apply(Store& store, const Proposal& proposal) {
+Status apply(Store& store, raft::Term term, const Proposal& proposal) {
   std::uint64_t number = proposal.first_request;
   std::uint64_t oldest = proposal.oldest_request;
   for (const metadata::Command& command : proposal.commands) {
-    if (store.accept(proposal.node, proposal.life, number, std::exchange(oldest, 0))) {
+    if (store.accept(proposal.node, proposal.life, number, std::exchange(oldest, 0)) &&
+        !is_void(command, term)) {
       store.apply(command);
     }
     ++number;
@@ -45,7 +46,7 @@ Status replay(const LoadedLog& log, Store& store) {
     if (!proposal.ok()) {
       return proposal.status().within("entry " + std::to_string(at) + " of the metadata's log");
     }
-    RT_TRY(apply(store, proposal.value()));
+    RT_TRY(apply(store, entry.term, proposal.value()));
   }
   return {};
 }

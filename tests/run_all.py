@@ -252,8 +252,10 @@ def run_cluster(runner):
     if not os.path.isfile(program):
         runner.fail("cluster", f"no ringtail in {runner.build}")
         return
-    runner.run("cluster", [sys.executable, "tests/cluster/run.py", "--broker-binary", program,
-                           "--slow", str(2 * runner.slow)], 300, tally_of_last_line)
+    for name, script, rounds in (("cluster", "run.py", "3"), ("cluster_cuts", "cuts.py", "1")):
+        runner.run(name, [sys.executable, "tests/cluster/" + script, "--broker-binary", program,
+                          "--rounds", rounds, "--slow", str(2 * runner.slow)], 300,
+                   tally_of_last_line)
 
 
 GROUPS = {"lint": run_lint, "unit": run_unit, "formats": run_formats, "sim": run_sim,

@@ -77,6 +77,15 @@ const Router::Compiled* Router::find(const Request& request, std::string& allowe
   return found;
 }
 
+// False: nobody knows.
+bool Router::find_user(const std::string& name, Call& call, Call::UserPtr& user) const {
+  if (!stopped_) return call.read([&](const View& view) { user = view.user(name); });
+  for (const Call::UserPtr& known : users_) {
+    if (known->name == name) user = known;
+  }
+  return true;
+}
+
 std::optional<Response> Router::log_in(const Request& request, std::uint64_t now_ms, Call& call,
                                        Call::UserPtr& user) {
   const std::string_view authorization = request.header("authorization");
@@ -94,9 +103,7 @@ std::optional<Response> Router::log_in(const Request& request, std::uint64_t now
     response.headers.emplace_back("Retry-After", "1");
     return response;
   }
-  if (!call.read([&](const View& view) { user = view.user(credentials->user); })) {
-    return unavailable(call.failure());
-  }
+  if (!find_user(credentials->user, call, user)) return unavailable(call.failure());
   const bool matches = user == nullptr ? no_password_matches(credentials->password)
                                        : password_matches(*user, credentials->password);
   if (!matches) {
@@ -156,7 +163,8 @@ Router::Begun Router::begin(const Request& request, std::uint64_t now_ms) {
   std::string allowed;
   const Compiled* found = find(request, allowed);
   if (found == nullptr) {
-    begun.refused = not_found();
+    begun.refused =
+        stopped_ ? failure(503, "app", "the node's app is stopped: start_app") : not_found();
     if (allowed.empty()) return begun;
     begun.refused = Response{};
     begun.refused->status = request.method == "OPTIONS" ? 200 : 405;

@@ -37,6 +37,12 @@ class Router {
   Router(Gateway& gateway, const NodeFacts& facts) : gateway_(gateway), facts_(facts) {}
 
   void add(const Route& route);
+  // Of a node whose app is stopped: these are all users that there are, and what it has no route
+  // for is answered with 503.
+  void set_stopped(std::vector<Call::UserPtr> users) {
+    stopped_ = true;
+    users_ = std::move(users);
+  }
 
   // What a request comes to before its body has been read: who may not go on hears so at once, and
   // costs no more.
@@ -60,11 +66,14 @@ class Router {
   std::optional<Response> log_in(const Request& request, std::uint64_t now_ms, Call& call,
                                  Call::UserPtr& user);
   std::optional<Response> refuse(const Route& route, Call& call) const;
+  bool find_user(const std::string& name, Call& call, Call::UserPtr& user) const;
 
   Gateway& gateway_;
   const NodeFacts& facts_;
   LoginThrottle throttle_;
   std::vector<Compiled> routes_;
+  bool stopped_ = false;
+  std::vector<Call::UserPtr> users_;
 };
 
 }  // namespace ringtail::broker::http

@@ -23,6 +23,7 @@ void add_exchange_routes(Router& router);
 void add_binding_routes(Router& router);
 void add_connection_routes(Router& router);
 void add_definition_routes(Router& router);
+void add_app_routes(Router& router);
 // All of them.
 void add_routes(Router& router);
 

@@ -135,6 +135,7 @@ void add_routes(Router& router) {
   add_binding_routes(router);
   add_connection_routes(router);
   add_definition_routes(router);
+  add_app_routes(router);
 }
 
 }  // namespace ringtail::broker::http

@@ -224,6 +224,18 @@ Status HttpServer::start(NodeFacts facts) {
   impl_->facts = std::move(facts);
   impl_->router = std::make_unique<Router>(impl_->gateway, impl_->facts);
   add_routes(*impl_->router);
+  return serve();
+}
+
+Status HttpServer::start_stopped(NodeFacts facts, std::vector<Call::UserPtr> users) {
+  impl_->facts = std::move(facts);
+  impl_->router = std::make_unique<Router>(impl_->gateway, impl_->facts);
+  impl_->router->set_stopped(std::move(users));
+  add_app_routes(*impl_->router);
+  return serve();
+}
+
+Status HttpServer::serve() {
   impl_->front = std::make_unique<Front>(*impl_->router);
   Status status = impl_->listen();
   if (status.ok()) status = impl_->start_threads();

@@ -22,6 +22,8 @@ class HttpServer {
   // Opens a listener on every address of config.bind, then serves. `facts` are completed with
   // them. A port in use is kBusy; as with AMQP, a missing ::1 is passed over.
   runtime::Status start(NodeFacts facts);
+  // The same while the node's app is stopped: app_control.h alone, for these users.
+  runtime::Status start_stopped(NodeFacts facts, std::vector<Call::UserPtr> users);
   // Closes the listeners, ends what is going on and waits for the threads. Requests that are being
   // worked on get their answers, so the shards must still run. Idempotent.
   void stop();
@@ -30,6 +32,8 @@ class HttpServer {
   std::uint16_t first_port() const;
 
  private:
+  runtime::Status serve();
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -25,6 +25,9 @@ struct PeerAddress {
   std::uint16_t port = 0;
 };
 
+// "host:port", "[::1]:port", "host", "name@host"; without a port the usual one.
+bool parse_peer(std::string_view text, PeerAddress& out);
+
 // What partitions mean in RabbitMQ. Here a minority never changes metadata; docs/CLUSTERING.md says
 // what is left of each.
 enum class PartitionHandling : unsigned char {

@@ -27,7 +27,8 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// "host:port", "[::1]:port", "host", "name@host"; without a port the usual one.
+}  // namespace
+
 bool parse_peer(std::string_view text, PeerAddress& out) {
   if (const std::size_t at = text.find('@'); at != std::string_view::npos) {
     text.remove_prefix(at + 1);
@@ -55,6 +56,8 @@ bool parse_peer(std::string_view text, PeerAddress& out) {
   out = {std::string(host), static_cast<std::uint16_t>(number)};
   return true;
 }
+
+namespace {
 
 std::string apply_discovery(ConfigDraft& draft, std::string_view value) {
   if (value == "classic_config" || value == "rabbit_peer_discovery_classic_config") return {};

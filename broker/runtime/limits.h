@@ -129,6 +129,8 @@ inline constexpr std::size_t kPipelinedMethods = 256;
 inline constexpr std::size_t kProposalsUnderWay = 4096;
 inline constexpr std::size_t kProposalCommands = 256;
 
+// A node that leaves its cluster for good waits so long to be forgotten.
+inline constexpr std::uint64_t kRetireTimeoutMs = 15'000;
 // A node that stops in order waits so long for the others to agree.
 inline constexpr std::uint64_t kLeaveTimeoutMs = 3000;
 

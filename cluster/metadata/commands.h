@@ -151,6 +151,12 @@ using Command = std::variant<PutVhost, DeleteVhost, SetVhostLimits, PutUser, Del
                              DeleteParameter, DeclareExchange, DeleteExchange, DeclareQueue,
                              DeleteQueue, Bind, Unbind, NodeUp, NodeDown, ForgetNode>;
 
+// Whether this is a verdict of a leader in an entry of another leader's term.
+inline bool is_void(const Command& command, std::uint64_t term) {
+  const auto* const down = std::get_if<NodeDown>(&command);
+  return down != nullptr && down->term != 0 && down->term != term;
+}
+
 enum class Outcome : std::uint8_t {
   kDone,       // created, removed, bound, unbound
   kUnchanged,  // it was so already: exists, is absent, is bound, is not bound

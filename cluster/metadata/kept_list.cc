@@ -60,9 +60,11 @@ void KeptList::remove(std::uint64_t key) {
   rewrite(piece, key, nullptr);
   if (piece->records.empty()) {
     pieces_.erase(piece);
-  } else {
-    join(piece);
+    return;
   }
+  const auto at = static_cast<std::size_t>(piece - pieces_.begin());
+  join(at);
+  if (at > 0) join(at - 1);
 }
 
 void KeptList::rewrite(Pieces::iterator piece, std::uint64_t key, const std::string_view* encoded) {
@@ -89,15 +91,17 @@ void KeptList::rewrite(Pieces::iterator piece, std::uint64_t key, const std::str
 
 // Pieces that have become small are one with the next, so that their number follows that of the
 // records.
-void KeptList::join(Pieces::iterator piece) {
-  const auto next = std::next(piece);
-  if (next == pieces_.end() || piece->bytes.size() + next->bytes.size() > kPieceBytes / 2) return;
-  std::string_view rest = runtime::as_text(next->bytes.span());
-  for (const Record& record : next->records) {
-    append(*piece, record, rest.substr(0, record.size));
+void KeptList::join(std::size_t at) {
+  if (at + 1 >= pieces_.size()) return;
+  Piece& piece = pieces_[at];
+  const Piece& next = pieces_[at + 1];
+  if (piece.bytes.size() + next.bytes.size() > kPieceBytes / 2) return;
+  std::string_view rest = runtime::as_text(next.bytes.span());
+  for (const Record& record : next.records) {
+    append(piece, record, rest.substr(0, record.size));
     rest.remove_prefix(record.size);
   }
-  pieces_.erase(next);
+  pieces_.erase(pieces_.begin() + static_cast<std::ptrdiff_t>(at) + 1);
 }
 
 std::string_view KeptList::find(std::uint64_t key) const {

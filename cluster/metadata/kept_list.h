@@ -50,7 +50,7 @@ class KeptList {
   Pieces::const_iterator piece_of(std::uint64_t key) const;
   // The piece again without the record `key`, and with `encoded` in its place if that is not null.
   void rewrite(Pieces::iterator piece, std::uint64_t key, const std::string_view* encoded);
-  void join(Pieces::iterator piece);
+  void join(std::size_t at);
 
   Pieces pieces_;
   std::size_t size_ = 0;

@@ -105,6 +105,10 @@ void Owner::begin_life(NodeRecord record) {
   submit_life();
 }
 
+void Owner::forget(NodeId id) {
+  log_.submit(encode(Proposal{shard_.node(), 0, 0, 0, {ForgetNode{id}}}));
+}
+
 void Owner::submit_life() {
   log_.submit(encode(Proposal{shard_.node(), 0, 0, 0, {NodeUp{wanted_}}}));
 }
@@ -137,15 +141,6 @@ void Owner::give_up(std::uint64_t now_ms) {
   submitted_ = submitted;
   for (Answer& one : given_up) answer(one);
 }
-
-namespace {
-
-bool is_void(const Command& command, std::uint64_t term) {
-  const auto* const down = std::get_if<NodeDown>(&command);
-  return down != nullptr && down->term != 0 && down->term != term;
-}
-
-}  // namespace
 
 // --- from the log --------------------------------------------------------------------------------
 

@@ -56,6 +56,8 @@ class Owner final : public runtime::Actor, private runtime::TurnTask {
   // Proposes that this node's next life begins, again and again until life_begun().
   void begin_life(NodeRecord record);
   Life life() const { return life_; }
+  // Proposes that a node be forgotten, for one that has no life. It may be lost.
+  void forget(NodeId id);
   // Of the last proposal in the log that this node has applied, if not on all shards.
   std::uint64_t index() const { return index_; }
   // From the control shard itself.

@@ -77,9 +77,10 @@ class Cluster:
         self._begins = getattr(self, '_begins', {})
         self._begins[number] = log.tell()
         self.processes[number] = subprocess.Popen(
-            [*self.command(number), '--node-name', self.name(number), '--bind', self.addresses[number],
-             '--amqp-port', str(self.port), '--management-port', '0', '--cluster-port',
-             str(self.cluster_port), '--cookie-file', self.path('cookie'), '--data-dir',
+            [*self.command(number), '--node-name', self.name(number), '--bind',
+             self.addresses[number], '--amqp-port', str(self.port), '--management-port', '0',
+             '--cluster-port', str(self.cluster_port),
+             '--cookie-file', self.path('cookie'), '--data-dir',
              self.path('data%d' % number), '--shards', str(1 + number % 2), *flags],
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
         log.close()

@@ -12,6 +12,7 @@ import json
 import os
 import random
 import shutil
+import subprocess
 import sys
 import time
 import urllib.error
@@ -148,6 +149,17 @@ class Management:
         except OSError as error:
             return 0, str(error)
 
+    def ctl(self, number, *command, code=0):
+        """What ringtailctl says."""
+        program = os.path.join(os.path.dirname(self._cluster.binary), 'ringtailctl')
+        done = subprocess.run(
+            [program, '--url', 'http://guest:guest@%s:%d' % (
+                self._cluster.addresses[number], self.port), *command],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode != code:
+            raise Wrong('%s has ended with %d: %s' % (command, done.returncode, done.stdout))
+        return done.stdout
+
     def running(self, number):
         status, nodes = self.ask(number, '/nodes')
         if status != 200:
@@ -195,10 +207,72 @@ def every_node_lists_the_cluster_and_forgets_who_is_down(arguments):
             set(management.queues(n)) == {'of-1', 'of-2'} for n in (1, 2)))
 
 
+def a_node_that_waits_for_others_can_be_stopped(arguments):
+    with Cluster(arguments.broker_binary, SIZE, arguments.slow, arguments.keep) as cluster:
+        cluster.start(2)
+        cluster.await_that('it waits', lambda: 'waiting for a cluster' in cluster.log(2))
+        cluster.stop(2)
+        for number in cluster.addresses:
+            cluster.start(number)
+        cluster.await_ready()
+        for number in cluster.addresses:
+            cluster.kill(number)
+        cluster.start(1)
+        cluster.await_that('it is up', lambda: 'other nodes on' in cluster.log(1))
+        cluster.stop(1)
+        for number in cluster.addresses:
+            cluster.start(number)
+        cluster.await_ready()
+        cluster.await_one()
+
+
+def an_operator_moves_a_node_with_rabbitmqs_commands(arguments):
+    with Cluster(arguments.broker_binary, SIZE, arguments.slow, arguments.keep) as cluster:
+        management = Management(cluster)
+        for number in range(1, SIZE + 1):
+            cluster.start(number, *management.flags)
+        cluster.await_ready()
+        names = {cluster.name(number) for number in cluster.addresses}
+        with cluster.connect(3) as connection:
+            connection.channel().queue_declare('of-3', durable=True)
+        with cluster.connect(1) as connection:
+            connection.channel().queue_declare('of-1', durable=True)
+        ctl = management.ctl
+        if 'has to be stopped first' not in ctl(3, 'reset', code=70):
+            raise Wrong('a running node is not refused')
+        ctl(3, 'stop_app')
+        ctl(3, 'stop_app')
+        cluster.await_that('node 3 is down', lambda: management.running(1) == names - {
+            cluster.name(3)})
+        if management.ask(3, '/overview')[0] != 503:
+            raise Wrong('a stopped app answers')
+        ctl(3, 'join_cluster', cluster.name(1))  # it is a member
+        ctl(3, 'start_app')
+        cluster.await_one()
+        ctl(3, 'stop_app')
+        ctl(3, 'reset')
+        cluster.await_that('nobody knows node 3', lambda: {
+            node['name'] for node in management.ask(1, '/nodes')[1]} == names - {cluster.name(3)})
+        if set(management.queues(1)) != {'of-1'}:
+            raise Wrong('queues are %s' % management.queues(1))
+        ctl(3, 'start_app')  # an empty node joins those that its configuration lists
+        cluster.await_one()
+        ctl(3, 'stop_app')
+        ctl(3, 'reset')
+        ctl(3, 'join_cluster', '%s:%d' % (cluster.addresses[2], cluster.cluster_port))
+        ctl(3, 'start_app')
+        cluster.await_one()
+        if management.running(3) != names or set(management.queues(3)) != {'of-1'}:
+            raise Wrong('%s %s' % (management.running(3), management.queues(3)))
+        cluster.stop(3)
+
+
 CASES = [all_at_once_become_one_cluster, killed_nodes_come_back_with_all_that_was_answered,
          a_frozen_node_holds_nobody_up_for_long, a_rolling_restart_loses_nothing,
          stopped_one_after_the_other_the_last_one_serves, a_node_without_its_disk_is_replaced,
-         every_node_lists_the_cluster_and_forgets_who_is_down]
+         every_node_lists_the_cluster_and_forgets_who_is_down,
+         a_node_that_waits_for_others_can_be_stopped,
+         an_operator_moves_a_node_with_rabbitmqs_commands]
 
 
 if __name__ == '__main__':

@@ -117,36 +117,95 @@ int await_online_nodes(Context& context) {
   return context.fail(kExitTimeout, fmt::format("timed out while waiting: {}", last));
 }
 
-// --- what RabbitMQ does by other means -----------------------------------------------------------
+// --- the app: what serves, while the process stays
+// ------------------------------------------------
 
-// Nobody is asked: the node keeps as it is whatever the script does next.
-int refuse(Context& context, std::string_view instead) {
-  return context.fail(kExitUnavailable,
-                      fmt::format("{} is not in this version: {}", context.line.command, instead));
+// Asks until the app is in that state. What it says meanwhile may be nothing: between two states
+// nobody listens for a moment.
+int await_app(Context& context, std::string_view wanted) {
+  std::string last = "the node does not say";
+  do {
+    const auto reply = context.api.call({"GET", "app"});
+    if (!reply.ok()) {
+      last = reply.status().text();
+    } else if (!reply.value().good()) {
+      last = reply.value().reason();
+    } else {
+      const Json app = reply.value().json();
+      const std::string state = cell_text(field(app, "state"));
+      if (state == wanted) return context.done();
+      const std::string error = cell_text(field(app, "last_error"));
+      if (state == "stopped" && !error.empty()) {
+        return context.fail(kExitSoftware, "the app has not started: " + error);
+      }
+      last = "the app is " + state;
+    }
+  } while (context.api.pause());
+  return context.fail(kExitTimeout, fmt::format("timed out while waiting: {}", last));
 }
 
-int join_cluster(Context& context) {
-  return refuse(context,
-                "start the node on an empty data directory with --join host:port of any member");
-}
-
-int reset(Context& context) {
-  return refuse(context,
-                "stop the node, remove its data directory, have it forgotten with "
-                "'forget_cluster_node' at another node, and start it again");
-}
-
-int force_boot(Context& context) {
-  return refuse(context,
-                "a node waits until a majority of its cluster is there; start the others, in any "
-                "order");
+int app_state(Context& context, std::string& state) {
+  int code = kExitOk;
+  Json app;
+  if (context.get({"app"}, app, code)) state = cell_text(field(app, "state"));
+  return code;
 }
 
 int stop_app(Context& context) {
-  return refuse(context, "stop the node's process, with SIGTERM or by its service");
+  std::string state;
+  if (const int code = app_state(context, state); code != kExitOk) return code;
+  context.banner(
+      fmt::format("Stopping rabbit application on the node at {} ...", context.api.where()));
+  if (state == "stopped") return context.done();
+  int code = kExitOk;
+  Reply reply;
+  if (!context.send({"POST", "app/stop"}, reply, code)) return code;
+  return reply.good() ? await_app(context, "stopped") : context.refused(reply);
 }
 
-int start_app(Context& context) { return refuse(context, "start the node's process"); }
+int start_app(Context& context) {
+  std::string state;
+  if (const int code = app_state(context, state); code != kExitOk) return code;
+  context.banner(fmt::format("Starting the node at {} ...", context.api.where()));
+  if (state == "running") return context.done();
+  int code = kExitOk;
+  Reply reply;
+  if (!context.send({"POST", "app/start"}, reply, code)) return code;
+  return reply.good() ? await_app(context, "running") : context.refused(reply);
+}
+
+int reset_with(Context& context, const char* path) {
+  context.banner(fmt::format("Resetting the node at {} ...", context.api.where()));
+  int code = kExitOk;
+  Reply reply;
+  if (!context.send({"POST", path}, reply, code)) return code;
+  if (reply.good()) return context.done();
+  return context.fail(kExitSoftware, reply.reason());
+}
+
+int reset(Context& context) { return reset_with(context, "app/reset"); }
+int force_reset(Context& context) { return reset_with(context, "app/force-reset"); }
+
+int join_cluster(Context& context) {
+  const std::string& member = context.argument(0);
+  context.banner(fmt::format("Clustering the node at {} with {}", context.api.where(), member));
+  int code = kExitOk;
+  Reply reply;
+  const Json body = {{"member", member}};
+  if (!context.send({"POST", "app/join", json_line(body)}, reply, code)) return code;
+  if (!reply.good()) return context.fail(kExitSoftware, reply.reason());
+  if (field(reply.json(), "already_member") == true) {
+    return context.done("The node is already a member of this cluster");
+  }
+  return context.done();
+}
+
+// Nobody is asked: the node keeps as it is whatever the script does next.
+int force_boot(Context& context) {
+  return context.fail(kExitUnavailable,
+                      "force_boot is not in this version: a node waits until a majority of its "
+                      "cluster is there; start the others, in any order");
+}
 
 constexpr std::array kCommands = {
     Command{kGroup, "await_online_nodes", "<count> [--timeout <timeout>]",
@@ -155,18 +214,21 @@ constexpr std::array kCommands = {
             cluster_status},
     Command{kGroup, "force_boot", "", "Not in this version; says what to do instead", 0, 0, "",
             force_boot},
-    Command{kGroup, "force_reset", "", "Not in this version; says what to do instead", 0, 0, "",
-            reset},
+    Command{kGroup, "force_reset", "",
+            "Forgets all that a node has whose app is stopped, without asking its cluster", 0, 0,
+            "", force_reset},
     Command{kGroup, "forget_cluster_node", "<node>",
             "Removes a node that does not run from the cluster, with its queues", 1, 1, "offline",
             forget_cluster_node},
-    Command{kGroup, "join_cluster", "<node>", "Not in this version; says what to do instead", 1, 1,
-            "disc disk ram", join_cluster},
-    Command{kGroup, "reset", "", "Not in this version; says what to do instead", 0, 0, "", reset},
-    Command{kGroup, "start_app", "", "Not in this version; says what to do instead", 0, 0, "",
-            start_app},
-    Command{kGroup, "stop_app", "", "Not in this version; says what to do instead", 0, 0, "",
-            stop_app},
+    Command{kGroup, "join_cluster", "<node>",
+            "Makes a node whose app is stopped join the cluster of another one when it starts", 1,
+            1, "disc disk ram", join_cluster},
+    Command{kGroup, "reset", "",
+            "Makes a node whose app is stopped leave its cluster and forget all that it has", 0, 0,
+            "", reset},
+    Command{kGroup, "start_app", "", "Starts what serves, after stop_app", 0, 0, "", start_app},
+    Command{kGroup, "stop_app", "", "Stops what serves; the process and its HTTP interface stay", 0,
+            0, "", stop_app},
 };
 
 }  // namespace

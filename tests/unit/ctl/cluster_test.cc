@@ -93,17 +93,53 @@ TEST_CASE("waiting for nodes") {
 
 TEST_CASE("what is not in this version says what to do instead, and asks nobody") {
   FakeApi api;
-  CHECK(run(api, {"join_cluster", "a@h"}).err ==
-        "Error:\njoin_cluster is not in this version: start the node on an empty data directory "
-        "with --join host:port of any member\n");
-  CHECK(run(api, {"join_cluster", "--ram", "a@h"}).code == kExitUnavailable);
-  for (const char* command : {"reset", "force_reset", "force_boot", "stop_app", "start_app"}) {
-    const Ran ran = run(api, {command});
-    CHECK(ran.code == kExitUnavailable);
-    CHECK(ran.out.empty());
-    CHECK(ran.err.starts_with("Error:\n" + std::string(command) + " is not in this version: "));
-  }
+  const Ran ran = run(api, {"force_boot"});
+  CHECK(ran.code == kExitUnavailable);
+  CHECK(ran.out.empty());
+  CHECK(ran.err.starts_with("Error:\nforce_boot is not in this version: "));
   CHECK(api.requests.empty());
+}
+
+TEST_CASE("the app is stopped and started, and waited for") {
+  FakeApi api;
+  api.answer("GET app", R"({"state":"stopped","last_error":""})");
+  // It is so already: nothing is asked for.
+  CHECK(run(api, {"-q", "stop_app"}).code == kExitOk);
+  CHECK(api.requests.size() == 1);
+  api.answer("POST app/start", R"({"state":"starting"})", 202);
+  api.pauses_left = 2;
+  const Ran late = run(api, {"-q", "start_app"});
+  CHECK(late.code == kExitTimeout);
+  CHECK(late.err.find("the app is stopped") != std::string::npos);
+  api.answer("GET app", R"({"state":"stopped","last_error":"the port is in use"})");
+  const Ran failed = run(api, {"-q", "start_app"});
+  CHECK(failed.code == kExitSoftware);
+  CHECK(failed.err.find("the port is in use") != std::string::npos);
+  api.answer("GET app", R"({"state":"running","last_error":""})");
+  CHECK(run(api, {"-q", "start_app"}).code == kExitOk);
+}
+
+TEST_CASE("a node is reset, and joins a cluster, while its app is stopped") {
+  FakeApi api;
+  const std::string running = R"({"reason":"the app has to be stopped first, stop_app"})";
+  for (const char* path : {"POST app/reset", "POST app/force-reset", "POST app/join"}) {
+    api.answer(path, running, 400);
+  }
+  for (const std::vector<const char*>& line :
+       {std::vector<const char*>{"reset"}, {"force_reset"}, {"join_cluster", "a@h"}}) {
+    const Ran refused = run(api, line);
+    CHECK(refused.code == kExitSoftware);
+    CHECK(refused.err == "Error:\nthe app has to be stopped first, stop_app\n");
+  }
+  api.answer("POST app/reset", "", 204);
+  CHECK(run(api, {"-q", "reset"}).code == kExitOk);
+  api.answer("POST app/join", R"({"already_member":false})");
+  CHECK(run(api, {"join_cluster", "--ram", "a@h"}).code == kExitOk);
+  CHECK(api.requests.back().body == R"({"member":"a@h"})");
+  api.answer("POST app/join", R"({"already_member":true})");
+  const Ran already = run(api, {"join_cluster", "a@h"});
+  CHECK(already.code == kExitOk);
+  CHECK(already.out.find("already a member") != std::string::npos);
 }
 
 TEST_CASE("queues of a node, and of nodes that are down") {
