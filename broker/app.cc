@@ -145,10 +145,8 @@ void App::stop_node() {
 
 void App::quit() {
   if (stopped_server_ != nullptr) stopped_server_->stop();
-  if (node_ != nullptr) {
-    stop_node();
-    log(LogLevel::kInfo, "node", "stopped");
-  }
+  if (node_ != nullptr) stop_node();
+  if (!first_start_) log(LogLevel::kInfo, "node", "stopped");
   signals_.stop();
 }
 
@@ -218,6 +216,13 @@ Status App::reset(bool force) {
   members_.clear();
   log(LogLevel::kInfo, "node", "reset: everything in {} is forgotten", config_.data_dir);
   return wipe({});
+}
+
+Status App::force_boot() {
+  std::unique_lock<std::mutex> stopped;
+  RT_TRY(hold_stopped(stopped));
+  runtime::UvSideEnv side;
+  return cluster::set_force_boot(side.env().disk(), config_.data_dir);
 }
 
 Status App::join(const std::string& member, bool& already) {

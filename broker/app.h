@@ -36,6 +36,7 @@ class App final : public http::AppControl {
   runtime::Status stop(Users administrators, Members members) override;
   runtime::Status start() override;
   runtime::Status reset(bool force) override;
+  runtime::Status force_boot() override;
   runtime::Status join(const std::string& member, bool& already) override;
 
  private:

@@ -33,6 +33,7 @@ cluster::ControlPlaneOptions control_options(const runtime::Config& config,
   cluster::ControlPlaneOptions options;
   options.identity = directory.identity;
   options.cookie = directory.cookie;
+  options.force_boot = directory.force_boot;
   options.name = config.node_name;
   options.host = host_of_node(config);
   options.data_dir = config.data_dir;

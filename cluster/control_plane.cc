@@ -7,6 +7,7 @@
 #include "broker/runtime/limits.h"
 #include "broker/runtime/log.h"
 #include "cluster/control_kinds.h"
+#include "cluster/data_directory.h"
 
 namespace ringtail::cluster {
 
@@ -97,7 +98,7 @@ void ControlPlane::raft_opened(const Result<bool>& pristine, bool had_files) {
                        ", but has lost its log (" + raft_directory(options_.data_dir) +
                        "): remove the data directory, and the node joins as a new one"});
     }
-    return begin({});
+    return options_.force_boot ? begin_alone() : begin({});
   }
   // It died while it began its cluster: nobody has heard of it.
   if (!pristine.value()) return begin_cluster();
@@ -133,6 +134,26 @@ void ControlPlane::begin_cluster() {
   log(LogLevel::kInfo, "cluster", "beginning cluster {}", to_text(identity_.cluster));
   save_own();
   begin({});
+}
+
+// The others are of the generation before, and may not come near this one: what they have agreed on
+// meanwhile, if they have, is another history. The generation comes first: should this node die
+// here, it waits for nobody at its next start either, since the mark is still there.
+void ControlPlane::begin_alone() {
+  ++identity_.force_generation;
+  log(LogLevel::kWarning, "cluster",
+      "going on alone, as an operator wished: all others of the cluster are of another generation "
+      "now ({}), and have to be reset to join again",
+      identity_.force_generation);
+  save_own();
+  if (failed_) return;
+  raft_.force_alone([this](const Status& status) {
+    if (!status.ok()) return fail(status);
+    if (const Status done = forget_force_boot(shard_.env().disk(), options_.data_dir); !done.ok()) {
+      return fail(done);
+    }
+    begin({});
+  });
 }
 
 void ControlPlane::save_own() {

@@ -42,6 +42,8 @@ struct ControlPlaneOptions {
   std::uint16_t data_shards = 1;
   LivenessTimes times;
   FormationOptions formation;
+  // The node goes on without a majority of the others (wants_force_boot()).
+  bool force_boot = false;
   // The node has stopped for good: it comes to its cluster only to be forgotten by it.
   bool retires = false;
 };
@@ -90,6 +92,7 @@ class ControlPlane final : private ControlReceiver,
   void form();
   void formed(const Formation::Outcome& outcome);
   void begin_cluster();
+  void begin_alone();
   void begin(const std::vector<MemberAddress>& members);
   void ask_for_life();
   void serve_if_possible();

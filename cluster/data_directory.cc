@@ -45,13 +45,27 @@ Result<DataDirectory> open_data_directory(runtime::Env& env, const std::string& 
   auto cookie =
       load_cookie(disk, cookie_file.empty() ? data_dir + "/cookie" : cookie_file, env.rng());
   if (!cookie.ok()) return cookie.status();
+  const auto names = disk.list(data_dir);
+  if (!names.ok()) return names.status().within(context);
+  // Whoever made it, and whoever may read it.
+  const bool force = std::find(names.value().begin(), names.value().end(), kForceBootFile + 1) !=
+                     names.value().end();
   std::string join;
   if (!identity.value().has_cluster()) {
     auto member = disk.content(data_dir + kJoinFile);
     if (member.ok()) join = std::move(member).value();
   }
-  return DataDirectory{std::move(lock).value(), identity.value(), std::move(cookie).value(),
+  return DataDirectory{std::move(lock).value(), identity.value(), std::move(cookie).value(), force,
                        std::move(join)};
+}
+
+Status set_force_boot(runtime::Disk& disk, const std::string& data_dir) {
+  return disk.replace(data_dir + kForceBootFile, "");
+}
+
+Status forget_force_boot(runtime::Disk& disk, const std::string& data_dir) {
+  RT_TRY(disk.remove(data_dir + kForceBootFile));
+  return disk.sync_directory(data_dir);
 }
 
 Status set_join(runtime::Disk& disk, const std::string& data_dir, const std::string& member) {

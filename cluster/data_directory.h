@@ -14,6 +14,7 @@ struct DataDirectory {
   std::unique_ptr<runtime::FileLock> lock;
   Identity identity;
   std::string cookie;
+  bool force_boot = false;
   std::string join;  // a member of the cluster to join, as set_join() has it; empty: none
 };
 
@@ -25,6 +26,11 @@ runtime::Result<DataDirectory> open_data_directory(runtime::Env& env, const std:
 // ("host:port" or "name@host") at its next start.
 runtime::Status set_join(runtime::Disk& disk, const std::string& data_dir,
                          const std::string& member);
+// The node of this directory is not to wait for a majority of its cluster at its next start: the
+// others are lost. A file says so, which ringtailctl makes too.
+inline constexpr const char* kForceBootFile = "/force_boot";
+runtime::Status set_force_boot(runtime::Disk& disk, const std::string& data_dir);
+runtime::Status forget_force_boot(runtime::Disk& disk, const std::string& data_dir);
 // Removes all that the node knows and has; what is left is the lock and the cookie. The next start
 // is that of a new node.
 runtime::Status wipe_data_directory(runtime::Disk& disk, const std::string& data_dir);

@@ -59,6 +59,8 @@ EXTRA = {
     "tools/perf/main.cc": ["broker/runtime/uv/"],
     # Which queues a node that does not run has.
     "tools/ctl/data_directory.cc": ["cluster/offline.h"],
+    # The mark that such a node is to start alone.
+    "tools/ctl/cluster_commands.cc": ["cluster/data_directory.h"],
 }
 
 ROOT_FOLDERS = ("broker/", "gm/", "cluster/", "queue/", "tools/", "tests/")

@@ -30,6 +30,8 @@ class AppControl {
   // --- while it is stopped (else kInvalid); done when they return ---
   // Leaves the cluster and forgets everything. `force`: without asking the others.
   virtual runtime::Status reset(bool force) = 0;
+  // The next start does not wait for the others of the cluster, who are lost.
+  virtual runtime::Status force_boot() = 0;
   // Forgets everything; the next start joins the cluster of this member ("name@host", "host:port").
   // `already`: it is of this node's own cluster, and nothing was done.
   virtual runtime::Status join(const std::string& member, bool& already) = 0;

@@ -65,6 +65,11 @@ Response reset_with(Call& call, bool force) {
 Response reset(Call& call) { return reset_with(call, false); }
 Response force_reset(Call& call) { return reset_with(call, true); }
 
+Response force_boot(Call& call) {
+  const Status status = call.facts().app->force_boot();
+  return status.ok() ? no_content() : failed(status);
+}
+
 Response join(Call& call) {
   Body body(call.request());
   body.require({"member"});
@@ -83,6 +88,7 @@ void add_app_routes(Router& router) {
   router.add({"POST", "/api/app/start", Access::kAdministrator, start});
   router.add({"POST", "/api/app/reset", Access::kAdministrator, reset});
   router.add({"POST", "/api/app/force-reset", Access::kAdministrator, force_reset});
+  router.add({"POST", "/api/app/force-boot", Access::kAdministrator, force_boot});
   router.add({"POST", "/api/app/join", Access::kAdministrator, join});
 }
 

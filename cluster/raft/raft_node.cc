@@ -81,6 +81,15 @@ void RaftNode::bootstrap(Done done) {
   });
 }
 
+void RaftNode::force_alone(Done done) {
+  const Configuration alone = {{options_.id, options_.address, Role::kVoter}};
+  const Index next = loaded_.first + loaded_.entries.size();
+  loaded_.entries.push_back({loaded_.ballot.term, EntryKind::kChange, encode_configuration(alone)});
+  const StoredEntry& entry = loaded_.entries.back();
+  const EntryView view{entry.term, entry.kind, entry.payload};
+  store_.append(next, {&view, 1}, [done = std::move(done)] { done({}); });
+}
+
 Status RaftNode::start() {
   RT_CHECK(!started_ && !closing_, "Raft is started twice");
   raft_.data = this;

@@ -80,6 +80,10 @@ class RaftNode {
   void open(std::function<void(runtime::Result<bool> pristine)> done);
   // A pristine node becomes a cluster of one. `done` when that is on stable storage.
   void bootstrap(Done done);
+  // Of a node that was opened and is to go on without a majority of the others, who may not come
+  // back after that: a configuration of it alone stands behind all that its log has, agreed on or
+  // not. `done` when that is on stable storage.
+  void force_alone(Done done);
   // Restores the machine from the last snapshot. A node that is the only voter leads soon after;
   // one without configuration waits to be added by a leader.
   runtime::Status start();

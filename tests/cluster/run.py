@@ -20,7 +20,8 @@ import urllib.request
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from cluster import Cluster, Load, Wrong, arguments_of, free_ports, run_cases, wait  # noqa: E402
+from cluster import (DURABLE, Cluster, Load, Wrong, arguments_of, free_ports,  # noqa: E402
+                     run_cases, wait)
 
 SIZE = 3
 
@@ -226,6 +227,39 @@ def a_node_that_waits_for_others_can_be_stopped(arguments):
         cluster.await_one()
 
 
+def a_node_goes_on_without_a_majority_that_is_lost(arguments):
+    with started(arguments) as cluster:
+        cluster.await_ready()
+        with cluster.connect(3) as connection:
+            channel = connection.channel()
+            channel.confirm_delivery()
+            channel.queue_declare('of-3', durable=True)
+            channel.basic_publish('', 'of-3', b'kept', DURABLE)
+        for number in cluster.addresses:
+            cluster.kill(number)
+        program = os.path.join(os.path.dirname(cluster.binary), 'ringtailctl')
+        subprocess.run([program, '-q', 'force_boot', cluster.path('data3')], check=True)
+        cluster.start(3)
+        cluster.await_ready(3)
+        with cluster.connect(3) as connection:
+            channel = connection.channel()
+            channel.queue_declare('alone', durable=True)
+            if channel.basic_get('of-3', auto_ack=True)[2] != b'kept':
+                raise Wrong('its message is lost')
+        # One of the lost ones comes back: it is of another history, and waits.
+        cluster.start(1)
+        cluster.await_that('node 1 is refused', lambda: 'force generation' in cluster.log(1) +
+                           cluster.log(3))
+        cluster.kill(1)
+        for number in (1, 2):
+            shutil.rmtree(cluster.path('data%d' % number))
+            cluster.start(number)
+        cluster.await_ready()
+        cluster.await_one()
+        with cluster.connect(1) as connection:
+            connection.channel().queue_declare('alone', passive=True)
+
+
 def an_operator_moves_a_node_with_rabbitmqs_commands(arguments):
     with Cluster(arguments.broker_binary, SIZE, arguments.slow, arguments.keep) as cluster:
         management = Management(cluster)
@@ -272,6 +306,7 @@ CASES = [all_at_once_become_one_cluster, killed_nodes_come_back_with_all_that_wa
          stopped_one_after_the_other_the_last_one_serves, a_node_without_its_disk_is_replaced,
          every_node_lists_the_cluster_and_forgets_who_is_down,
          a_node_that_waits_for_others_can_be_stopped,
+         a_node_goes_on_without_a_majority_that_is_lost,
          an_operator_moves_a_node_with_rabbitmqs_commands]
 
 

@@ -70,6 +70,7 @@ ClusterNode::ClusterNode(runtime::SimHost& host, std::uint32_t number,
   cluster::ControlPlaneOptions plane;
   plane.identity = directory_.identity;
   plane.cookie = directory_.cookie;
+  plane.force_boot = directory_.force_boot;
   plane.name = name_of(number);
   plane.host = host_of(number);
   plane.data_dir = "/data";

@@ -5,7 +5,10 @@
 #include <charconv>
 #include <ostream>
 
+#include "cluster/data_directory.h"
 #include "tools/ctl/command.h"
+#include "tools/ctl/data_directory.h"
+#include "tools/ctl/files.h"
 #include "tools/ctl/node_facts.h"
 
 namespace ringtail::ctl {
@@ -200,11 +203,21 @@ int join_cluster(Context& context) {
   return context.done();
 }
 
-// Nobody is asked: the node keeps as it is whatever the script does next.
+// Of a node whose app is stopped; with a directory, of one whose process does not run.
 int force_boot(Context& context) {
-  return context.fail(kExitUnavailable,
-                      "force_boot is not in this version: a node waits until a majority of its "
-                      "cluster is there; start the others, in any order");
+  if (context.line.arguments.empty()) {
+    context.banner(fmt::format("Forcing boot for the node at {} ...", context.api.where()));
+    int code = kExitOk;
+    Reply reply;
+    if (!context.send({"POST", "app/force-boot"}, reply, code)) return code;
+    return reply.good() ? context.done() : context.fail(kExitSoftware, reply.reason());
+  }
+  const std::string& path = context.argument(0);
+  context.banner(fmt::format("Forcing boot for the node of {} ...", path));
+  DataDirectory data(path);
+  runtime::Status status = data.lock();
+  if (status.ok()) status = write_file(path + cluster::kForceBootFile, "");
+  return status.ok() ? context.done() : context.fail(kExitUnavailable, status.text());
 }
 
 constexpr std::array kCommands = {
@@ -212,7 +225,8 @@ constexpr std::array kCommands = {
             "Waits until so many nodes of the cluster run", 1, 1, "", await_online_nodes},
     Command{kGroup, "cluster_status", "", "Displays the nodes of the cluster", 0, 0, "",
             cluster_status},
-    Command{kGroup, "force_boot", "", "Not in this version; says what to do instead", 0, 0, "",
+    Command{kGroup, "force_boot", "[<data directory>]",
+            "Lets a stopped node go on without the others of its cluster, which are lost", 0, 1, "",
             force_boot},
     Command{kGroup, "force_reset", "",
             "Forgets all that a node has whose app is stopped, without asking its cluster", 0, 0,

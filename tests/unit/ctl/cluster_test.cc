@@ -91,13 +91,16 @@ TEST_CASE("waiting for nodes") {
   }
 }
 
-TEST_CASE("what is not in this version says what to do instead, and asks nobody") {
+TEST_CASE("force_boot asks a node whose app is stopped, or marks a directory, and then nobody") {
   FakeApi api;
-  const Ran ran = run(api, {"force_boot"});
+  const Ran ran = run(api, {"force_boot", "/nowhere/at/all"});
   CHECK(ran.code == kExitUnavailable);
-  CHECK(ran.out.empty());
-  CHECK(ran.err.starts_with("Error:\nforce_boot is not in this version: "));
+  CHECK(ran.err.find("/nowhere/at/all") != std::string::npos);
   CHECK(api.requests.empty());
+  api.answer("POST app/force-boot", R"({"reason":"the app has to be stopped first"})", 400);
+  CHECK(run(api, {"force_boot"}).code == kExitSoftware);
+  api.answer("POST app/force-boot", "", 204);
+  CHECK(run(api, {"-q", "force_boot"}).code == kExitOk);
 }
 
 TEST_CASE("the app is stopped and started, and waited for") {
