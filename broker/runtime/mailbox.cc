@@ -1,5 +1,7 @@
 #include "broker/runtime/mailbox.h"
 
+#include <atomic>
+#include <boost/lockfree/spsc_queue.hpp>
 #include <utility>
 
 #include "broker/runtime/buggify.h"
@@ -7,6 +9,20 @@
 #include "broker/runtime/fence.h"
 
 namespace ringtail::runtime {
+
+struct Mailboxes::Pair {
+  // The sender's: what is not in the ring yet, from outbox_head on.
+  std::vector<PostedLetter> outbox;
+  std::size_t outbox_head = 0;
+  bool unflushed = false;  // listed in unflushed_
+  // Set by the sender when the ring is full, taken back by whoever finds room first.
+  alignas(64) std::atomic<bool> sender_waits{false};
+  boost::lockfree::spsc_queue<PostedLetter, boost::lockfree::capacity<kMailboxCapacity>> ring;
+};
+
+Mailboxes::Pair& Mailboxes::pair(ShardId from, ShardId to) {
+  return *pairs_[from.value * shards_ + to.value];
+}
 
 Mailboxes::Mailboxes(std::size_t shards) : shards_(shards), unflushed_(shards), wakers_(shards) {
   RT_CHECK(shards > 0, "a node without shards");

@@ -3,8 +3,6 @@
 // fit waits, in order, in the sender's outbox; credit (limits.h) bounds how much that can be.
 #pragma once
 
-#include <atomic>
-#include <boost/lockfree/spsc_queue.hpp>
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -51,22 +49,13 @@ class Mailboxes {
   void drained(ShardId to);
 
  private:
-  // From one shard to one other.
-  struct Pair {
-    // The sender's: what is not in the ring yet, from outbox_head on.
-    std::vector<PostedLetter> outbox;
-    std::size_t outbox_head = 0;
-    bool unflushed = false;  // listed in unflushed_
-    // Set by the sender when the ring is full, taken back by whoever finds room first.
-    alignas(64) std::atomic<bool> sender_waits{false};
-    boost::lockfree::spsc_queue<PostedLetter, boost::lockfree::capacity<kMailboxCapacity>> ring;
-  };
+  struct Pair;  // from one shard to one other
   // Of one sending shard: the receivers whose outbox holds something. Alone in its cache line.
   struct alignas(64) Unflushed {
     std::vector<ShardId> receivers;
   };
 
-  Pair& pair(ShardId from, ShardId to) { return *pairs_[from.value * shards_ + to.value]; }
+  Pair& pair(ShardId from, ShardId to);
   // Moves letters from the outbox into the ring; true if any could be moved.
   static bool push(Pair& pair);
 
