@@ -81,7 +81,7 @@ class Layers(LintCase):
         self.refuses_include("broker/runtime/a.cc", "broker/runtime/uv/uv_env.h")
         self.refuses_include("broker/channel.cc", "broker/runtime/uv/uv_env.h")
         self.refuses_include("broker/runtime/uv/a.cc", "broker/runtime/sim/sim_env.h")
-        self.accepts_include("broker/main.cc", "broker/runtime/uv/uv_env.h")
+        self.accepts_include("broker/app.cc", "broker/runtime/uv/uv_env.h")
 
     def test_relative_and_unknown_includes(self):
         self.refuses(lint_layers, {"gm/a.cc": '#include "member.h"\n'}, "start at the repo root")
