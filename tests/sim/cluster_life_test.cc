@@ -30,6 +30,10 @@ struct Name {
   bool busy = false;
   std::optional<runtime::Qid> exists;  // certainly
   bool unsure = false;                 // an answer is missing: nobody knows
+  // Nodes whose last proposals for it had no answer, and how many had been asked for when that was
+  // known. Such a proposal may happen at any time until one that its node has made after that has
+  // been applied: then it never will.
+  std::map<std::uint32_t, std::uint64_t> doubts;
 };
 
 class Life {
@@ -80,13 +84,18 @@ class Life {
     if (name.busy) return;
     name.busy = true;
     ++waiting_;
-    const std::uint64_t generation = generations_[number];
-    const auto answered = [this, number, generation, &name](const CommandResult& result) {
+    const std::uint64_t ask = ++asks_;
+    const bool certain = name.doubts.empty();
+    const auto answered = [this, number, ask, certain, &name](const CommandResult& result) {
       --waiting_;
       asked_[number].erase(&name);
       name.busy = false;
-      if (result.outcome == Outcome::kUnavailable) name.unsure = true;
-      (void)generation;
+      if (result.outcome == Outcome::kUnavailable) {
+        doubt(name, number);
+      } else {
+        settle_doubts(number, ask);
+      }
+      return certain;
     };
     asked_[number].insert(&name);
     const std::size_t shard = rng_.between(0, 1);
@@ -99,14 +108,26 @@ class Life {
     }
   }
 
-  using Answered = std::function<void(const CommandResult&)>;
+  // Whether nothing that was asked for the name before may happen yet.
+  using Answered = std::function<bool(const CommandResult&)>;
+
+  void doubt(Name& name, std::uint32_t number) {
+    name.unsure = true;
+    name.doubts[number] = asks_;
+  }
+  void settle_doubts(std::uint32_t number, std::uint64_t ask) {
+    for (auto& [text, name] : names_) {
+      const auto found = name.doubts.find(number);
+      if (found != name.doubts.end() && found->second < ask) name.doubts.erase(found);
+    }
+  }
 
   void declare(std::uint32_t number, std::size_t shard, const std::string& text, Name& name,
                const Answered& answered) {
     cluster_.node(number)->propose(
         shard, queue(text, *cluster_.node(number)),
         [this, answered, text, &name](const CommandResult& result) {
-          answered(result);
+          const bool certain = answered(result);
           if (result.outcome == Outcome::kUnavailable || result.outcome == Outcome::kNoNode) return;
           REQUIRE(result.queue != nullptr);
           if (!name.unsure) {
@@ -114,8 +135,8 @@ class Life {
             if (name.exists) CHECK(result.queue->qid == *name.exists);
           }
           name.exists = result.queue->qid;
-          name.unsure = false;
-          check_seen(text, *name.exists);
+          name.unsure = !certain;
+          if (certain) check_seen(text, *name.exists);
         });
   }
   void remove(std::uint32_t number, std::size_t shard, const std::string& text, Name& name,
@@ -123,11 +144,15 @@ class Life {
     const runtime::Qid qid = *name.exists;
     cluster_.node(number)->propose(shard, DeleteQueue{"/", text, qid},
                                    [this, answered, text, qid, &name](const CommandResult& result) {
-                                     answered(result);
+                                     const bool certain = answered(result);
                                      if (result.outcome == Outcome::kUnavailable) return;
                                      if (!name.unsure) CHECK(result.outcome == Outcome::kDone);
                                      name.exists.reset();
-                                     name.unsure = false;
+                                     // A later queue of that name, of which nobody was told.
+                                     if (result.outcome == Outcome::kUnchanged && result.queue) {
+                                       name.exists = result.queue->qid;
+                                     }
+                                     name.unsure = !certain;
                                      check_unseen(text, qid);
                                    });
   }
@@ -137,7 +162,7 @@ class Life {
         shard, Bind{{.vhost = "/", .source = "amq.topic", .destination = text}},
         [answered, &name](const CommandResult& result) {
           const bool unsure = name.unsure;
-          answered(result);
+          (void)answered(result);
           // What is not certain is whether the binding is there: of no account here.
           name.unsure = unsure;
           if (result.outcome == Outcome::kUnavailable || unsure) return;
@@ -197,12 +222,11 @@ class Life {
   void abandon(std::uint32_t number) {
     for (Name* name : asked_[number]) {
       name->busy = false;
-      name->unsure = true;
+      doubt(*name, number);
       --waiting_;
     }
     asked_[number].clear();
     frozen_.erase(number);
-    ++generations_[number];
   }
 
   void harm() {
@@ -277,7 +301,7 @@ class Life {
   runtime::SimRng rng_;
   std::map<std::string, Name> names_;
   std::map<std::uint32_t, std::set<Name*>> asked_;
-  std::map<std::uint32_t, std::uint64_t> generations_;
+  std::uint64_t asks_ = 0;
   std::set<std::uint32_t> frozen_;
   std::vector<bool> stopped_;
   int waiting_ = 0;
