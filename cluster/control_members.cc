@@ -63,12 +63,14 @@ void ControlPlane::control_received(NodeId from, NodeLife, ControlKind kind,
   }
 }
 
-void ControlPlane::control_connected(NodeId node) noexcept { watch_.set_process_gone(node, false); }
+void ControlPlane::control_connected(NodeId node) noexcept {
+  watch_.set_process_gone(node, false, now_ms());
+}
 
 void ControlPlane::control_disconnected(NodeId node, LinkEnd end, const Status& why) noexcept {
   if (end != LinkEnd::kRefused) return;
   log(LogLevel::kDebug, "cluster", "node {} does not run: {}", node.value, why.text());
-  watch_.set_process_gone(node, true);
+  watch_.set_process_gone(node, true, now_ms());
   if (state_ == State::kForming || state_ == State::kClosed || failed_) return;
   if (raft_.leads()) {
     declare_down(now_ms());

@@ -48,6 +48,7 @@ void LeaderWatch::set_nodes(const std::map<NodeId, Life>& up, std::uint64_t now_
     if (nodes_.contains(id)) continue;
     Node node;
     node.life = life;
+    node.known_ms = now_ms;
     node.heard_ms = now_ms;
     nodes_.emplace(id, node);
   }
@@ -109,9 +110,11 @@ void LeaderWatch::applied(NodeId node, Life life, std::uint64_t applied) {
   if (Node* const known = find(node, life)) known->applied = std::max(known->applied, applied);
 }
 
-void LeaderWatch::set_process_gone(NodeId node, bool gone) {
+void LeaderWatch::set_process_gone(NodeId node, bool gone, std::uint64_t now_ms) {
   const auto found = nodes_.find(node);
-  if (found != nodes_.end()) found->second.gone = gone;
+  if (found == nodes_.end()) return;
+  if (gone && now_ms - found->second.known_ms <= times_.down_ms) return;
+  found->second.gone = gone;
 }
 
 // A majority of the voters has heard nothing of the former leader since the latest moment that one

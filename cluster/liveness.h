@@ -91,8 +91,10 @@ class LeaderWatch {
   Grant heard(NodeId node, Life life, std::uint64_t applied, std::uint64_t now_ms);
   void applied(NodeId node, Life life, std::uint64_t applied);
   // Its links are closed and connections refused; or it has been reached again. A life that begins
-  // later is of another process.
-  void set_process_gone(NodeId node, bool gone);
+  // later is of another process, and what is refused may have been asked before it was known: an
+  // attempt to connect lasts `down_ms` at most, and a refusal counts when the life is known for
+  // longer.
+  void set_process_gone(NodeId node, bool gone, std::uint64_t now_ms);
   struct Verdict {
     NodeId node;
     Life life = 0;
@@ -107,6 +109,7 @@ class LeaderWatch {
  private:
   struct Node {
     Life life = 0;
+    std::uint64_t known_ms = 0;    // since when
     std::uint64_t heard_ms = 0;    // or when this leader began to watch it
     std::uint64_t granted_ms = 0;  // when it was last granted a lease, at the latest
     std::uint64_t applied = 0;

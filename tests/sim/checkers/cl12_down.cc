@@ -21,6 +21,7 @@ TEST_CASE("a killed leader is followed at once, a frozen or cut-off one within b
     while (!cluster.node(leader)->control().raft().leads()) ++leader;
     const std::uint32_t other = leader % 3 + 1;
     const auto gone = cluster.node(leader)->id();
+    cluster.world.run_for(3 * kSecondNs);  // a refusal counts for who is known for a while
     const std::uint64_t before = cluster.world.now_ns();
     if (end == End::kKill) cluster.kill(leader);
     if (end == End::kFreeze) cluster.node(leader)->pause();

@@ -65,21 +65,21 @@ TEST_CASE_FIXTURE(Leading, "without a majority that acknowledges, nobody is gran
 
 TEST_CASE_FIXTURE(Leading,
                   "who is silent is down when no lease of his can last; who is gone at once") {
-  round(1100);
-  watch.heard(kB, 1, 0, 1100);
-  watch.heard(kC, 1, 0, 1200);
+  round(4100);
+  watch.heard(kB, 1, 0, 4100);
+  watch.heard(kC, 1, 0, 4200);
   // It is heard: what was refused was a process before this one.
-  watch.set_process_gone(kB, true);
-  watch.heard(kB, 1, 0, 1310);
-  CHECK(watch.dead(1320).empty());
-  watch.set_process_gone(kC, true);
-  REQUIRE(watch.dead(1400).size() == 1);
-  CHECK(watch.dead(1400)[0].node == kC);
-  CHECK(watch.dead(1400)[0].gone);
-  CHECK(watch.dead(3309).size() == 1);
-  REQUIRE(watch.dead(3310).size() == 2);
-  CHECK(watch.dead(3310)[0].node == kB);
-  CHECK_FALSE(watch.dead(3310)[0].gone);
+  watch.set_process_gone(kB, true, 4300);
+  watch.heard(kB, 1, 0, 4310);
+  CHECK(watch.dead(4320).empty());
+  watch.set_process_gone(kC, true, 4330);
+  REQUIRE(watch.dead(4400).size() == 1);
+  CHECK(watch.dead(4400)[0].node == kC);
+  CHECK(watch.dead(4400)[0].gone);
+  CHECK(watch.dead(6309).size() == 1);
+  REQUIRE(watch.dead(6310).size() == 2);
+  CHECK(watch.dead(6310)[0].node == kB);
+  CHECK_FALSE(watch.dead(6310)[0].gone);
 }
 
 TEST_CASE_FIXTURE(Leading, "who was named in a verdict gets no lease any more, whatever is heard") {
@@ -103,10 +103,17 @@ TEST_CASE_FIXTURE(Leading, "who was named in a verdict gets no lease any more, w
 }
 
 TEST_CASE_FIXTURE(Leading, "a process that is gone is not that of a life that begins later") {
-  // A life that begins later is not that of the process that was gone.
-  watch.set_process_gone(kC, true);
-  watch.set_nodes({{kA, 1}, {kB, 1}, {kC, 2}}, 1400);
-  CHECK(watch.dead(1410).empty());
+  watch.heard(kB, 1, 0, 3500);
+  watch.set_process_gone(kC, true, 3500);
+  watch.set_nodes({{kA, 1}, {kB, 1}, {kC, 2}}, 3600);
+  CHECK(watch.dead(3610).empty());
+  // Whoever tried to connect before that life was known hears late of the process before it.
+  watch.heard(kB, 1, 0, 5500);
+  watch.heard(kC, 2, 0, 5500);
+  watch.set_process_gone(kC, true, 5600);
+  CHECK(watch.dead(5600).empty());
+  watch.set_process_gone(kC, true, 5601);
+  CHECK(watch.dead(5601).size() == 1);
 }
 
 TEST_CASE_FIXTURE(Leading, "a new leader counts from the beginning") {
