@@ -75,12 +75,18 @@ Status set_join(runtime::Disk& disk, const std::string& data_dir, const std::str
 Status wipe_data_directory(runtime::Disk& disk, const std::string& data_dir) {
   auto names = disk.list(data_dir);
   if (!names.ok()) return names.status();
-  // Its number goes first: whatever is left of the rest is then another node's.
-  std::stable_partition(names.value().begin(), names.value().end(),
-                        [](const std::string& name) { return name == "node"; });
+  // Raft's log before the number that it belongs to: a start in between says that it is lost, where
+  // a log without a number would be taken for a cluster that was about to begin.
+  const auto place = [](const std::string& name) {
+    return name == "raft" ? 0 : name == "node" ? 1 : 2;
+  };
+  std::stable_sort(
+      names.value().begin(), names.value().end(),
+      [&place](const std::string& a, const std::string& b) { return place(a) < place(b); });
   for (const std::string& name : names.value()) {
     if (name == "lock" || name == "cookie") continue;
     RT_TRY(disk.remove_tree(data_dir + "/" + name));
+    if (place(name) == 0) RT_TRY(disk.sync_directory(data_dir));
   }
   return disk.sync_directory(data_dir);
 }

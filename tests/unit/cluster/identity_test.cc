@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "broker/runtime/sim/sim_env.h"
 #include "cluster/data_directory.h"
 
@@ -84,4 +88,33 @@ TEST_CASE("a data directory has one node, and is of this kind") {
   CHECK(second.status().text().find("/d is in use by another node") != std::string::npos);
   REQUIRE(machine.disk.make_directory("/old/metadata").ok());
   CHECK(open_data_directory(machine.env, "/old", "").status().code() == Code::kInvalid);
+}
+
+TEST_CASE("a directory that is wiped never has a log without the number that it belongs to") {
+  bool failed = true;
+  for (std::uint64_t n = 1; failed; ++n) {
+    CAPTURE(n);
+    REQUIRE(n < 50);
+    Machine machine;
+    REQUIRE(machine.disk.make_directory("/d/raft").ok());
+    REQUIRE(machine.disk.make_directory("/d/queues").ok());
+    for (const char* name : {"cookie", "lock", "node", "join", "raft/log-1", "queues/q"}) {
+      REQUIRE(machine.disk.replace(std::string("/d/") + name, "x").ok());
+    }
+    for (const char* directory : {"/", "/d", "/d/raft", "/d/queues"}) {
+      REQUIRE(machine.disk.sync_directory(directory).ok());
+    }
+    machine.host.drive().fail_call(runtime::SimDiskCall::kName, n, Code::kIo);
+    failed = !wipe_data_directory(machine.disk, "/d").ok();
+    if (!failed) (void)machine.disk.list("/d");  // the failure that was left over
+    machine.host.drive().crash();
+    const std::vector<std::string> names = machine.disk.list("/d").value();
+    const auto has = [&names](const char* name) {
+      return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    CHECK((has("node") || !has("raft")));
+    CHECK(has("cookie"));
+    CHECK(has("lock"));
+    if (!failed) CHECK(names.size() == 2);
+  }
 }
