@@ -32,7 +32,7 @@ TEST_CASE("a killed leader is followed at once, a frozen or cut-off one within b
     }));
     const std::uint64_t took_ms = (cluster.world.now_ns() - before) / kMillisecondNs;
     CAPTURE(took_ms);
-    CHECK(took_ms < (end == End::kKill ? 500 : 6000));
+    CHECK(took_ms < (end == End::kKill ? 500 : 3500));
     CHECK(cluster.propose(other, queue("after", *cluster.node(other))).outcome == Outcome::kDone);
     if (end == End::kCut) {
       // It knows that it may not act, and says so in bounded time.
