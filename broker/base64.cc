@@ -8,14 +8,14 @@ namespace ringtail::broker {
 
 namespace {
 
-constexpr std::string_view kAlphabet =
+constexpr std::string_view kBase64Alphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 constexpr std::array<std::int8_t, 256> make_values() {
   std::array<std::int8_t, 256> values{};
   values.fill(-1);
-  for (std::size_t i = 0; i < kAlphabet.size(); ++i) {
-    values[static_cast<unsigned char>(kAlphabet[i])] = static_cast<std::int8_t>(i);
+  for (std::size_t i = 0; i < kBase64Alphabet.size(); ++i) {
+    values[static_cast<unsigned char>(kBase64Alphabet[i])] = static_cast<std::int8_t>(i);
   }
   return values;
 }
@@ -34,7 +34,7 @@ std::string base64_encode(std::string_view bytes) {
       group = group << 8 | (j < count ? static_cast<unsigned char>(bytes[i + j]) : 0U);
     }
     for (std::size_t j = 0; j < 4; ++j) {
-      text += j <= count ? kAlphabet[group >> (18 - 6 * j) & 63] : '=';
+      text += j <= count ? kBase64Alphabet[group >> (18 - 6 * j) & 63] : '=';
     }
   }
   return text;

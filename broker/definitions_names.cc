@@ -3,7 +3,6 @@
 namespace ringtail::broker {
 
 using cluster::metadata::PasswordHashing;
-using cluster::metadata::PolicyTarget;
 
 const char* name_of(PasswordHashing hashing) {
   switch (hashing) {
@@ -15,22 +14,6 @@ const char* name_of(PasswordHashing hashing) {
       return "rabbit_password_hashing_md5";
   }
   return "rabbit_password_hashing_sha256";
-}
-
-const char* name_of(PolicyTarget target) {
-  switch (target) {
-    case PolicyTarget::kAll:
-      break;
-    case PolicyTarget::kQueues:
-      return "queues";
-    case PolicyTarget::kExchanges:
-      return "exchanges";
-    case PolicyTarget::kClassicQueues:
-      return "classic_queues";
-    case PolicyTarget::kQuorumQueues:
-      return "quorum_queues";
-  }
-  return "all";
 }
 
 }  // namespace ringtail::broker

@@ -6,6 +6,5 @@
 namespace ringtail::broker {
 
 const char* name_of(cluster::metadata::PasswordHashing hashing);
-const char* name_of(cluster::metadata::PolicyTarget target);
 
 }  // namespace ringtail::broker

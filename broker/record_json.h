@@ -9,6 +9,7 @@
 #include "broker/base64.h"
 #include "broker/definitions_names.h"
 #include "broker/json_table.h"
+#include "cluster/metadata/policy_rules.h"
 #include "cluster/metadata/records.h"
 
 namespace ringtail::broker {

@@ -1,17 +1,17 @@
 #include "cluster/identity.h"
 
 #include <array>
-#include <charconv>
 #include <map>
 #include <string_view>
-#include <system_error>
 
 #include "broker/runtime/bytes.h"
 #include "broker/runtime/checksum.h"
+#include "broker/runtime/parse_number.h"
 
 namespace ringtail::cluster {
 
 using runtime::Code;
+using runtime::parse_number;
 using runtime::Result;
 using runtime::Status;
 
@@ -30,12 +30,6 @@ std::string to_hex(std::span<const std::uint8_t> bytes) {
     text += kDigits[byte & 15];
   }
   return text;
-}
-
-template <typename Number>
-bool parse_number(std::string_view text, Number& number, int base = 10) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
-  return error == std::errc{} && end == text.data() + text.size();
 }
 
 bool parse_cluster(std::string_view text, ClusterId& cluster) {

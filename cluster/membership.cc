@@ -1,22 +1,18 @@
 #include "cluster/membership.h"
 
 #include <algorithm>
-#include <charconv>
 #include <vector>
+
+#include "broker/runtime/parse_number.h"
 
 namespace ringtail::cluster {
 
 using raft::Role;
 using raft::Server;
 using runtime::NodeId;
+using runtime::parse_number;
 
 namespace {
-
-template <typename Number>
-bool parse_number(std::string_view text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size();
-}
 
 // What a server that is in the configuration should be; none: it should not be there.
 std::optional<Role> wanted_role(const Server& server, const metadata::View& view,

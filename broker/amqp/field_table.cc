@@ -319,6 +319,36 @@ FieldTable& FieldTable::operator=(const FieldTable&) = default;
 FieldTable& FieldTable::operator=(FieldTable&&) noexcept = default;
 FieldTable::~FieldTable() = default;
 
+FieldValue::FieldValue() noexcept = default;
+FieldValue::FieldValue(const FieldValue&) = default;
+FieldValue::FieldValue(FieldValue&&) noexcept = default;
+FieldValue& FieldValue::operator=(const FieldValue&) = default;
+FieldValue& FieldValue::operator=(FieldValue&&) noexcept = default;
+FieldValue::~FieldValue() = default;
+
+FieldValue::FieldValue(Void value) : value_(value) {}
+FieldValue::FieldValue(bool value) : value_(value) {}
+FieldValue::FieldValue(std::int8_t value) : value_(value) {}
+FieldValue::FieldValue(std::uint8_t value) : value_(value) {}
+FieldValue::FieldValue(std::int16_t value) : value_(value) {}
+FieldValue::FieldValue(std::uint16_t value) : value_(value) {}
+FieldValue::FieldValue(std::int32_t value) : value_(value) {}
+FieldValue::FieldValue(std::uint32_t value) : value_(value) {}
+FieldValue::FieldValue(std::int64_t value) : value_(value) {}
+FieldValue::FieldValue(float value) : value_(value) {}
+FieldValue::FieldValue(double value) : value_(value) {}
+FieldValue::FieldValue(Decimal value) : value_(value) {}
+FieldValue::FieldValue(std::string value) : value_(std::move(value)) {}
+FieldValue::FieldValue(std::string_view value) : value_(std::string(value)) {}
+FieldValue::FieldValue(const char* value) : value_(std::string(value)) {}
+FieldValue::FieldValue(Binary value) : value_(std::move(value)) {}
+FieldValue::FieldValue(Timestamp value) : value_(value) {}
+FieldValue::FieldValue(FieldArray value) : value_(std::move(value)) {}
+FieldValue::FieldValue(FieldTable value) : value_(std::move(value)) {}
+
+const FieldTable* FieldValue::as_table() const { return std::get_if<FieldTable>(&value_); }
+const FieldArray* FieldValue::as_array() const { return std::get_if<FieldArray>(&value_); }
+
 bool FieldArray::operator==(const FieldArray& other) const { return items_ == other.items_; }
 bool FieldTable::operator==(const FieldTable& other) const { return entries_ == other.entries_; }
 

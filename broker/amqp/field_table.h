@@ -194,27 +194,33 @@ class FieldValue {
                                std::int32_t, std::uint32_t, std::int64_t, float, double, Decimal,
                                std::string, Binary, Timestamp, FieldArray, FieldTable>;
 
-  FieldValue() = default;
+  // Here and below defined in the .cc: what a variant of so many makes is compiled once.
+  FieldValue() noexcept;
+  FieldValue(const FieldValue&);
+  FieldValue(FieldValue&&) noexcept;
+  FieldValue& operator=(const FieldValue&);
+  FieldValue& operator=(FieldValue&&) noexcept;
+  ~FieldValue();
   // Each type of the variant becomes the wire type of that width; a std::string a longstr.
-  FieldValue(Void value) : value_(value) {}
-  FieldValue(bool value) : value_(value) {}
-  FieldValue(std::int8_t value) : value_(value) {}
-  FieldValue(std::uint8_t value) : value_(value) {}
-  FieldValue(std::int16_t value) : value_(value) {}
-  FieldValue(std::uint16_t value) : value_(value) {}
-  FieldValue(std::int32_t value) : value_(value) {}
-  FieldValue(std::uint32_t value) : value_(value) {}
-  FieldValue(std::int64_t value) : value_(value) {}
-  FieldValue(float value) : value_(value) {}
-  FieldValue(double value) : value_(value) {}
-  FieldValue(Decimal value) : value_(value) {}
-  FieldValue(std::string value) : value_(std::move(value)) {}
-  FieldValue(std::string_view value) : value_(std::string(value)) {}
-  FieldValue(const char* value) : value_(std::string(value)) {}
-  FieldValue(Binary value) : value_(std::move(value)) {}
-  FieldValue(Timestamp value) : value_(value) {}
-  FieldValue(FieldArray value) : value_(std::move(value)) {}
-  FieldValue(FieldTable value) : value_(std::move(value)) {}
+  FieldValue(Void value);
+  FieldValue(bool value);
+  FieldValue(std::int8_t value);
+  FieldValue(std::uint8_t value);
+  FieldValue(std::int16_t value);
+  FieldValue(std::uint16_t value);
+  FieldValue(std::int32_t value);
+  FieldValue(std::uint32_t value);
+  FieldValue(std::int64_t value);
+  FieldValue(float value);
+  FieldValue(double value);
+  FieldValue(Decimal value);
+  FieldValue(std::string value);
+  FieldValue(std::string_view value);
+  FieldValue(const char* value);
+  FieldValue(Binary value);
+  FieldValue(Timestamp value);
+  FieldValue(FieldArray value);
+  FieldValue(FieldTable value);
 
   FieldType type() const;
   const Variant& variant() const { return value_; }
@@ -225,8 +231,8 @@ class FieldValue {
   std::optional<std::int64_t> as_int() const;
   std::optional<double> as_double() const;
   std::optional<std::string_view> as_text() const;
-  const FieldTable* as_table() const { return std::get_if<FieldTable>(&value_); }
-  const FieldArray* as_array() const { return std::get_if<FieldArray>(&value_); }
+  const FieldTable* as_table() const;
+  const FieldArray* as_array() const;
 
   // Same type, same value; floating point by its bits, so that NaN equals itself.
   bool operator==(const FieldValue& other) const;

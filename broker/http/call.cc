@@ -48,6 +48,12 @@ bool Call::read(const std::function<void(const View&)>& read) {
   return on_shard(ShardId{0}, [&](BrokerShard& shard) { read(shard.view()); });
 }
 
+Call::UserPtr Call::user_named(const std::string& name) {
+  UserPtr user;
+  read([&](const View& view) { user = view.user(name); });
+  return user;
+}
+
 CommandResult Call::propose(cluster::metadata::Command command) {
   if (failed()) return {};
   const auto result = std::make_shared<CommandResult>();

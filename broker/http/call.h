@@ -52,6 +52,7 @@ class Call {
   // --- the shards ---
   // Runs `read` on shard 0's thread and waits. False: it has not run.
   bool read(const std::function<void(const cluster::metadata::View&)>& read);
+  UserPtr user_named(const std::string& name);  // null: there is none
   bool on_shard(runtime::ShardId shard, const std::function<void(BrokerShard&)>& call);
   bool on_every_shard(const std::function<void(BrokerShard&)>& call);
   // Changes the metadata. Every shard has the change when it returns. Where no majority of the

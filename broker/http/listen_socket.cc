@@ -41,7 +41,7 @@ socklen_t fill(const std::string& address, std::uint16_t port, sockaddr_storage&
   return 0;
 }
 
-Status failure(const std::string& address, std::uint16_t port, int error) {
+Status listen_failure(const std::string& address, std::uint16_t port, int error) {
   const std::string name = name_of(address, port);
   if (error == EADDRINUSE) {
     return {Code::kBusy, fmt::format("HTTP listener {}: the port is in use", name)};
@@ -57,10 +57,10 @@ Status failure(const std::string& address, std::uint16_t port, int error) {
 runtime::Result<ListenSocket> ListenSocket::open(const std::string& address, std::uint16_t port) {
   sockaddr_storage name{};
   socklen_t size = fill(address, port, name);
-  if (size == 0) return failure(address, port, EADDRNOTAVAIL);
+  if (size == 0) return listen_failure(address, port, EADDRNOTAVAIL);
   const int socket =
       ::socket(name.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
-  if (socket < 0) return failure(address, port, errno);
+  if (socket < 0) return listen_failure(address, port, errno);
   ListenSocket listening(socket, address);
   const int on = 1;
   ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -70,7 +70,7 @@ runtime::Result<ListenSocket> ListenSocket::open(const std::string& address, std
   if (::bind(socket, reinterpret_cast<sockaddr*>(&name), size) != 0 ||
       ::listen(socket, kBacklog) != 0 ||
       ::getsockname(socket, reinterpret_cast<sockaddr*>(&name), &size) != 0) {
-    return failure(address, port, errno);
+    return listen_failure(address, port, errno);
   }
   listening.port_ =
       ntohs(name.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(name).sin6_port

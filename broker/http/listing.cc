@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 #include <optional>
 
+#include "broker/runtime/parse_number.h"
 #include "broker/runtime/pattern.h"
 
 namespace ringtail::broker::http {
@@ -129,12 +129,6 @@ struct Page {
   std::size_t size = kDefaultPageSize;
 };
 
-bool whole_number(std::string_view text, std::int64_t& number) {
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc() && at == end && !text.empty();
-}
-
 std::optional<Response> read_page(const Request& request, Page& page) {
   const std::string_view number_text = request.parameter("page");
   const std::string_view size_text = request.parameter("page_size");
@@ -142,8 +136,8 @@ std::optional<Response> read_page(const Request& request, Page& page) {
   if (!page.wanted) return std::nullopt;
   std::int64_t number = 0;
   std::int64_t size = kDefaultPageSize;
-  if (!whole_number(number_text, number) ||
-      (!size_text.empty() && !whole_number(size_text, size))) {
+  if (!runtime::parse_number(number_text, number) ||
+      (!size_text.empty() && !runtime::parse_number(size_text, size))) {
     return bad_request("Pagination parameters are invalid");
   }
   if (number < 1 || size < 1 || size > std::int64_t{kLargestPage}) {

@@ -45,14 +45,8 @@ Response users_without_permissions(Call& call) {
   return list_response(call.request(), rows);
 }
 
-Call::UserPtr find(Call& call, const std::string& name) {
-  Call::UserPtr user;
-  call.read([&](const View& view) { user = view.user(name); });
-  return user;
-}
-
 Response get_user(Call& call) {
-  const auto user = find(call, call.part(0));
+  const auto user = call.user_named(call.part(0));
   return user == nullptr ? not_found() : object_response(call.request(), user_json(*user));
 }
 
@@ -112,7 +106,7 @@ Response delete_users(Call& call) {
   const std::vector<std::string> names = body.words("users");
   if (!body.ok()) return body.fault();
   for (const std::string& name : names) {
-    if (find(call, name) == nullptr) return bad_request(Json::array({"no_such_user", name}));
+    if (call.user_named(name) == nullptr) return bad_request(Json::array({"no_such_user", name}));
   }
   for (const std::string& name : names) call.propose(DeleteUser{name});
   return no_content();

@@ -61,7 +61,7 @@ std::map<std::string, QueueTotals> totals_by_vhost(Call& call) {
   return totals;
 }
 
-VhostPtr find(Call& call, const std::string& name) {
+VhostPtr find_vhost(Call& call, const std::string& name) {
   VhostPtr vhost;
   call.read([&](const View& view) { vhost = view.vhost(name); });
   return vhost;
@@ -87,7 +87,7 @@ Response list_vhosts(Call& call) {
 }
 
 Response get_vhost(Call& call) {
-  const VhostPtr vhost = find(call, call.part(0));
+  const VhostPtr vhost = find_vhost(call, call.part(0));
   if (vhost == nullptr) return not_found();
   auto totals = totals_by_vhost(call);
   return object_response(call.request(),
@@ -112,7 +112,7 @@ Response put_vhost(Call& call) {
   if (!body.ok()) return body.fault();
   std::size_t vhosts = 0;
   call.read([&](const View& view) { view.for_each_vhost([&](const auto&) { ++vhosts; }); });
-  const bool exists = find(call, record.name) != nullptr;
+  const bool exists = find_vhost(call, record.name) != nullptr;
   const std::uint64_t most = call.config().vhost_max;
   if (!exists && most != 0 && vhosts >= most) {
     return bad_request("cannot create vhost '" + record.name + "': vhost_limit_exceeded");
@@ -126,14 +126,14 @@ Response put_vhost(Call& call) {
 }
 
 Response delete_vhost(Call& call) {
-  if (find(call, call.part(0)) == nullptr) return not_found();
+  if (find_vhost(call, call.part(0)) == nullptr) return not_found();
   call.propose(DeleteVhost{call.part(0)});
   return no_content();
 }
 
 // It runs on all nodes as soon as it exists.
 Response start_vhost(Call& call) {
-  return find(call, call.part(0)) == nullptr ? not_found() : no_content();
+  return find_vhost(call, call.part(0)) == nullptr ? not_found() : no_content();
 }
 
 // --- limits ---
@@ -193,7 +193,7 @@ Response list_vhost_limits(Call& call) {
 }
 
 Response get_vhost_limits(Call& call) {
-  const VhostPtr vhost = find(call, call.part(0));
+  const VhostPtr vhost = find_vhost(call, call.part(0));
   if (vhost == nullptr) return not_found();
   std::vector<Json> rows;
   if (!(vhost->limits == VhostLimits{})) {
@@ -203,7 +203,7 @@ Response get_vhost_limits(Call& call) {
 }
 
 Response put_vhost_limit(Call& call) {
-  const VhostPtr vhost = find(call, call.part(0));
+  const VhostPtr vhost = find_vhost(call, call.part(0));
   if (vhost == nullptr) return failure(404, "not_found", "vhost_not_found");
   Body body(call.request());
   const auto value = read_limit(body, call.part(1), fault_of_vhost_limit);
@@ -219,18 +219,12 @@ Response put_vhost_limit(Call& call) {
 }
 
 Response delete_vhost_limit(Call& call) {
-  const VhostPtr vhost = find(call, call.part(0));
+  const VhostPtr vhost = find_vhost(call, call.part(0));
   if (vhost == nullptr) return not_found();
   VhostLimits limits = vhost->limits;
   if (auto* limit = limit_of(limits, call.part(1))) limit->reset();
   call.propose(SetVhostLimits{vhost->name, limits});
   return no_content();
-}
-
-Call::UserPtr find_user(Call& call, const std::string& name) {
-  Call::UserPtr user;
-  call.read([&](const View& view) { user = view.user(name); });
-  return user;
 }
 
 Response list_user_limits(Call& call) {
@@ -245,7 +239,7 @@ Response list_user_limits(Call& call) {
 }
 
 Response get_user_limits(Call& call) {
-  const auto user = find_user(call, call.part(0));
+  const auto user = call.user_named(call.part(0));
   if (user == nullptr) return not_found();
   std::vector<Json> rows;
   if (!(user->limits == UserLimits{})) {
@@ -255,7 +249,7 @@ Response get_user_limits(Call& call) {
 }
 
 Response put_user_limit(Call& call) {
-  const auto user = find_user(call, call.part(0));
+  const auto user = call.user_named(call.part(0));
   if (user == nullptr) return bad_request("user_not_found");
   Body body(call.request());
   const auto value = read_limit(body, call.part(1), fault_of_user_limit);
@@ -269,7 +263,7 @@ Response put_user_limit(Call& call) {
 }
 
 Response delete_user_limit(Call& call) {
-  const auto user = find_user(call, call.part(0));
+  const auto user = call.user_named(call.part(0));
   if (user == nullptr) return not_found();
   UserLimits limits = user->limits;
   if (auto* limit = limit_of(limits, call.part(1))) limit->reset();

@@ -4,6 +4,9 @@
 
 namespace ringtail::cluster::metadata {
 
+Propose::Propose() : Letter(kPropose) {}
+Propose::~Propose() = default;
+
 Service::Service(runtime::Shard& shard, runtime::ShardId control)
     : shard_(shard), control_(control) {
   shard.add(kServiceActor, *this);

@@ -29,7 +29,8 @@ enum MetadataLetterKind : runtime::LetterKind {
 // Answered by Proposed with the same request number; with kUnavailable when the cluster has not
 // agreed in time. A patient one has no such limit: what has to happen in the end.
 struct Propose : runtime::Letter {
-  Propose() : Letter(kPropose) {}
+  Propose();
+  ~Propose() override;
   std::uint64_t request = 0;
   bool patient = false;
   Command command;

@@ -5,6 +5,7 @@
 
 #include "broker/runtime/check.h"
 #include "broker/runtime/log.h"
+#include "queue/store/disk_retry.h"
 #include "queue/store/journal_files.h"
 
 namespace ringtail::queue::store {
@@ -16,7 +17,6 @@ using runtime::log;
 using runtime::LogLevel;
 using runtime::Status;
 
-constexpr std::uint64_t kRetryMs = 1000;
 // A batch that has grown to this while the disk was busy is finished and waits as a whole: a file
 // is not much longer than it should be, and is read in one piece.
 constexpr std::size_t kBatchBytes = 16 * 1024 * 1024;
@@ -225,7 +225,7 @@ bool Journal::waits_for_room(const Status& status) {
   }
   full_ = true;
   retries_ = true;
-  retry_->start(kRetryMs);
+  retry_->start(kDiskRetryMs);
   return true;
 }
 

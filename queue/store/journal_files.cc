@@ -5,6 +5,7 @@
 
 #include "broker/runtime/check.h"
 #include "broker/runtime/log.h"
+#include "queue/store/disk_retry.h"
 #include "queue/store/journal_reader.h"
 
 namespace ringtail::queue::store {
@@ -16,7 +17,6 @@ using runtime::log;
 using runtime::LogLevel;
 using runtime::Status;
 
-constexpr std::uint64_t kRetryMs = 1000;
 // A file that large batches have made longer than this many times its most is not used again.
 constexpr std::uint64_t kSpareSizeMultiple = 2;
 
@@ -159,7 +159,7 @@ void JournalFiles::step_failed(const Status& status) {
           directory_, status.text());
     }
     full_ = true;
-    return timer_->start(kRetryMs);
+    return timer_->start(kDiskRetryMs);
   }
   ended_ = true;
   drop_half_made();

@@ -7,6 +7,7 @@
 
 #include "broker/runtime/check.h"
 #include "broker/runtime/log.h"
+#include "queue/store/disk_retry.h"
 
 namespace ringtail::queue::store {
 
@@ -18,13 +19,6 @@ using runtime::FileRef;
 using runtime::OpenMode;
 using runtime::Result;
 using runtime::Status;
-
-namespace {
-
-// How long a full disk is left alone.
-constexpr std::uint64_t kRetryMs = 1000;
-
-}  // namespace
 
 QueueFiles::QueueFiles(runtime::Env& env, DiskCalls& calls, std::string directory,
                        QueueIdentity identity, bool durable)
@@ -147,7 +141,7 @@ void QueueFiles::retry(std::function<void()> start, const Status& why) {
   }
   waiting_.push_front(std::move(start));
   if (retry_timer_ == nullptr) retry_timer_ = env_.timers().make([this] { run_next(); });
-  retry_timer_->start(kRetryMs);
+  retry_timer_->start(kDiskRetryMs);
 }
 
 void QueueFiles::sync(Done done) {

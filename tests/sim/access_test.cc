@@ -9,6 +9,8 @@
 #include "broker/passwords.h"
 #include "tests/sim/sim_broker.h"
 
+namespace access_test {
+
 using namespace ringtail;
 using namespace ringtail::sim;
 using namespace ringtail::cluster::metadata;
@@ -546,3 +548,5 @@ TEST_CASE("quorum queues, single active consumers") {
       1, amqp::BasicConsume{.queue = "s", .consumer_tag = "", .exclusive = true, .arguments = {}});
   CHECK(sim.refused(client) == "ACCESS_REFUSED - queue 's' in vhost '/' in exclusive use");
 }
+
+}  // namespace access_test

@@ -7,6 +7,8 @@
 #include "cluster/metadata/commands.h"
 #include "tests/sim/sim_broker.h"
 
+namespace ack_timeout_test {
+
 using namespace ringtail;
 using namespace ringtail::sim;
 using cluster::metadata::QueueOptions;
@@ -158,3 +160,5 @@ TEST_CASE("where returns are limited, a delivery tells how many there were") {
   sim.client.send(2, amqp::BasicGet{.queue = "q"});
   REQUIRE(sim.client.await<amqp::BasicGetEmpty>(2));
 }
+
+}  // namespace ack_timeout_test

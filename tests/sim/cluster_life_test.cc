@@ -18,7 +18,7 @@
 #include "tests/sim/cluster_machines.h"
 #include "tests/sim/seeds.h"
 
-namespace ringtail::sim {
+namespace ringtail::sim::cluster_life_test {
 
 namespace {
 
@@ -317,4 +317,4 @@ TEST_CASE("the life of a cluster") {
   }
 }
 
-}  // namespace ringtail::sim
+}  // namespace ringtail::sim::cluster_life_test

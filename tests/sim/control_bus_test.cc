@@ -9,6 +9,8 @@
 #include "tests/sim/link_cluster.h"
 #include "tests/sim/seeds.h"
 
+namespace control_bus_test {
+
 using namespace ringtail;
 using namespace ringtail::sim;
 using cluster::LinkEnd;
@@ -262,3 +264,5 @@ TEST_CASE("control: a process that stood still is silent, and calls nobody else 
   CHECK(two.b->disconnected.empty());
   CHECK(two.a->hub().control().is_connected(NodeId{2}));
 }
+
+}  // namespace control_bus_test

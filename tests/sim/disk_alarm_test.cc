@@ -7,7 +7,7 @@
 #include "broker/runtime/sim/sim_disk.h"
 #include "tests/sim/sim_broker.h"
 
-namespace ringtail::sim {
+namespace ringtail::sim::disk_alarm_test {
 
 namespace {
 
@@ -170,4 +170,4 @@ TEST_CASE("when the space cannot be asked for the alarm stays as it was") {
   CHECK(sim.world.run_until([&] { return sim.all_alarmed(false); }));
 }
 
-}  // namespace ringtail::sim
+}  // namespace ringtail::sim::disk_alarm_test

@@ -7,6 +7,8 @@
 #include "broker/runtime/memory_gauge.h"
 #include "tests/sim/sim_broker.h"
 
+namespace flow_test {
+
 using namespace ringtail;
 using namespace ringtail::sim;
 using runtime::kMillisecondNs;
@@ -306,3 +308,5 @@ TEST_CASE("a node that stops says so to every client") {
     CHECK(sim.world.run_until([&] { return sim.node.queues() == 0; }));
   }
 }
+
+}  // namespace flow_test

@@ -6,7 +6,7 @@
 #include "tests/sim/cluster_machines.h"
 #include "tests/sim/seeds.h"
 
-namespace ringtail::sim {
+namespace ringtail::sim::force_boot_test {
 
 namespace {
 
@@ -59,4 +59,4 @@ TEST_CASE("a node goes on without the others, who come back as new ones alone") 
   }
 }
 
-}  // namespace ringtail::sim
+}  // namespace ringtail::sim::force_boot_test

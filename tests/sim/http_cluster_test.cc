@@ -10,6 +10,8 @@
 #include "broker/http/routes.h"
 #include "tests/sim/sim_peers.h"
 
+namespace http_cluster_test {
+
 using namespace ringtail;
 using namespace ringtail::sim;
 using broker::BrokerShard;
@@ -272,3 +274,5 @@ TEST_CASE("without an agreement a change is 503, whatever it is") {
           "the cluster has not agreed in time: this node reaches no majority of it");
   }
 }
+
+}  // namespace http_cluster_test

@@ -7,6 +7,8 @@
 #include "cluster/link_limits.h"
 #include "tests/sim/link_cluster.h"
 
+namespace link_test {
+
 using namespace ringtail;
 using namespace ringtail::sim;
 using runtime::kMillisecondNs;
@@ -97,3 +99,5 @@ TEST_CASE("links: a half-open connection is made again, and nothing is lost") {
   CHECK(a.shard(0).bus().kept_for(node_id(1)) == 0);
   cluster.check();
 }
+
+}  // namespace link_test

@@ -7,6 +7,8 @@
 
 #include "tests/sim/sim_broker.h"
 
+namespace metadata_test {
+
 using namespace ringtail;
 using namespace ringtail::sim;
 
@@ -130,3 +132,5 @@ TEST_CASE("a node whose disk fails declares nothing any more") {
   CHECK_FALSE(node.lost().ok());
   CHECK_FALSE(client.declare(2, "transient"));  // the process ends
 }
+
+}  // namespace metadata_test

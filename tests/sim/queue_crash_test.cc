@@ -10,6 +10,8 @@
 #include "tests/sim/queue_client.h"
 #include "tests/sim/seeds.h"
 
+namespace queue_crash_test {
+
 using namespace ringtail;
 using namespace ringtail::sim;
 using cluster::metadata::QueueRecord;
@@ -272,3 +274,5 @@ TEST_CASE("durable queues on a disk that is full or fails, after crashes") {
     Run(seed, true).run();
   }
 }
+
+}  // namespace queue_crash_test

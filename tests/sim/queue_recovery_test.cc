@@ -7,6 +7,8 @@
 
 #include "tests/sim/queue_client.h"
 
+namespace queue_recovery_test {
+
 using namespace ringtail;
 using namespace ringtail::sim;
 
@@ -232,3 +234,5 @@ TEST_CASE("what the journal costs: a message of ten queues is in it once") {
   starts.start(1);
   for (std::size_t at = 0; at < kQueues; ++at) check_numbers(starts.drain(at), 0, kMessages - 1);
 }
+
+}  // namespace queue_recovery_test

@@ -7,6 +7,8 @@
 #include "tests/sim/raft_cluster.h"
 #include "tests/sim/seeds.h"
 
+namespace raft_test {
+
 using namespace ringtail;
 using namespace ringtail::sim;
 
@@ -288,3 +290,5 @@ TEST_CASE("raft: a commit reaches the followers in the time of one message") {
   }
   CHECK(worst_ns <= cluster.net().most_ns);
 }
+
+}  // namespace raft_test

@@ -9,6 +9,8 @@
 #include "broker/dead_letters.h"
 #include "tests/sim/sim_peers.h"
 
+namespace remote_queue_test {
+
 using namespace ringtail;
 using namespace ringtail::sim;
 using cluster::metadata::QueueRecord;
@@ -705,3 +707,5 @@ TEST_CASE("whatever is cut when: a confirmed message is delivered, and everybody
     CHECK(sim.ready(record) == 0);
   }
 }
+
+}  // namespace remote_queue_test

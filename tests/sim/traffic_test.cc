@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace traffic_test {
+
 using ringtail::sim::Traffic;
 using ringtail::sim::TrafficOptions;
 
@@ -49,3 +51,5 @@ TEST_CASE("the same seed is the same run") {
     CHECK(digests[0] != digests[2]);
   }
 }
+
+}  // namespace traffic_test

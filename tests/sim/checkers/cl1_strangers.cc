@@ -9,6 +9,8 @@
 #include "tests/sim/link_cluster.h"
 #include "tests/sim/seeds.h"
 
+namespace cl1_strangers {
+
 using namespace ringtail;
 using namespace ringtail::sim;
 using runtime::kMillisecondNs;
@@ -87,3 +89,5 @@ TEST_CASE("links: who does not prove himself is told a nonce and nothing else") 
     CHECK(two.b->hub().listener().unproven() == 0);
   }
 }
+
+}  // namespace cl1_strangers

@@ -4,6 +4,8 @@
 #include "tests/sim/link_cluster.h"
 #include "tests/sim/seeds.h"
 
+namespace cl2_other_clusters {
+
 using namespace ringtail;
 using namespace ringtail::sim;
 using cluster::LinkEnd;
@@ -32,3 +34,5 @@ TEST_CASE("links: clusters do not merge by accident") {
   CHECK(two.a->disconnected[b].back() == LinkEnd::kRejected);
   CHECK_FALSE(two.a->hub().control().is_connected(b));
 }
+
+}  // namespace cl2_other_clusters

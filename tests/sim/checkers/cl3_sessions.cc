@@ -4,6 +4,8 @@
 #include "tests/sim/link_cluster.h"
 #include "tests/sim/seeds.h"
 
+namespace cl3_sessions {
+
 using namespace ringtail;
 using namespace ringtail::sim;
 using runtime::kMillisecondNs;
@@ -51,3 +53,5 @@ TEST_CASE("links: nor what happens to the ways between hosts, and to processes t
     cluster.check();
   }
 }
+
+}  // namespace cl3_sessions

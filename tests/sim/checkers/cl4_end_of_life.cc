@@ -4,6 +4,8 @@
 #include "tests/sim/link_cluster.h"
 #include "tests/sim/seeds.h"
 
+namespace cl4_end_of_life {
+
 using namespace ringtail;
 using namespace ringtail::sim;
 using cluster::NodeLife;
@@ -57,3 +59,5 @@ TEST_CASE("links: the end of a life comes behind its last letter and before the 
   }
   CHECK(received > 0);
 }
+
+}  // namespace cl4_end_of_life

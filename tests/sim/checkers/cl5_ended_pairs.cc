@@ -4,6 +4,8 @@
 #include "tests/sim/link_cluster.h"
 #include "tests/sim/seeds.h"
 
+namespace cl5_ended_pairs {
+
 using namespace ringtail;
 using namespace ringtail::sim;
 using runtime::kSecondNs;
@@ -36,3 +38,5 @@ TEST_CASE("links: a pair of lives that has ended does not come back") {
   CHECK(cluster.counts.sent > 0);
   cluster.check();
 }
+
+}  // namespace cl5_ended_pairs

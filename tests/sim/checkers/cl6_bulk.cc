@@ -4,6 +4,8 @@
 #include "tests/sim/link_cluster.h"
 #include "tests/sim/seeds.h"
 
+namespace cl6_bulk {
+
 using namespace ringtail;
 using namespace ringtail::sim;
 using runtime::kMillisecondNs;
@@ -34,3 +36,5 @@ TEST_CASE("control: a snapshot of any size delays no heartbeat") {
   }
   CHECK(two.b->messages[20].body == snapshot);
 }
+
+}  // namespace cl6_bulk

@@ -2,6 +2,8 @@
 
 #include "tests/unit/amqp/wire_tools.h"
 
+namespace content_header_test {
+
 using namespace ringtail::amqp;
 namespace runtime = ringtail::runtime;
 
@@ -231,3 +233,5 @@ TEST_CASE("flag words that continue") {
   CHECK_FALSE(accepted(wire("0001")));
   CHECK_FALSE(accepted(wire("0001 0001")));
 }
+
+}  // namespace content_header_test

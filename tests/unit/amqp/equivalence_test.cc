@@ -4,6 +4,8 @@
 #include "broker/amqp/field_table.h"
 #include "tests/unit/amqp/wire_tools.h"
 
+namespace equivalence_test {
+
 using namespace ringtail::amqp;
 
 namespace {
@@ -151,3 +153,5 @@ TEST_CASE("terms inside tables and arrays") {
   CHECK(to_text(Decimal{2, 314}) == "{2,314}");
   CHECK(to_text("plain \"text\"") == "plain \"text\"");
 }
+
+}  // namespace equivalence_test

@@ -3,6 +3,8 @@
 #include "broker/amqp/utf8.h"
 #include "tests/unit/amqp/wire_tools.h"
 
+namespace errors_test {
+
 using namespace ringtail::amqp;
 
 TEST_CASE("names and kinds of the reply codes") {
@@ -199,3 +201,5 @@ TEST_CASE("UTF-8") {
     CHECK_FALSE(valid_utf8(bad));
   }
 }
+
+}  // namespace errors_test

@@ -5,6 +5,8 @@
 #include "broker/runtime/limits.h"
 #include "tests/unit/amqp/wire_tools.h"
 
+namespace field_table_test {
+
 using namespace ringtail::amqp;
 namespace runtime = ringtail::runtime;
 
@@ -267,3 +269,5 @@ TEST_CASE("NaN equals itself, so that a table can be compared with its copy") {
   CHECK(*FieldTable::decode(to_buffer(table.encode())) == table);
   CHECK_FALSE(FieldValue(0.0) == FieldValue(0.0f));
 }
+
+}  // namespace field_table_test

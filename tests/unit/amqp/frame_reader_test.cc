@@ -2,6 +2,8 @@
 
 #include "tests/unit/amqp/wire_tools.h"
 
+namespace frame_reader_test {
+
 using namespace ringtail::amqp;
 
 namespace {
@@ -186,3 +188,5 @@ TEST_CASE("any cutting of the stream gives the same frames") {
     }
   }
 }
+
+}  // namespace frame_reader_test

@@ -4,6 +4,8 @@
 
 #include "tests/unit/amqp/wire_tools.h"
 
+namespace frame_writer_test {
+
 using namespace ringtail::amqp;
 namespace runtime = ringtail::runtime;
 
@@ -243,3 +245,5 @@ TEST_CASE("many small messages fill blocks and stay in order") {
   }
   CHECK(tag == 5000);
 }
+
+}  // namespace frame_writer_test

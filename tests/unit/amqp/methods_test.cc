@@ -6,6 +6,8 @@
 #include "broker/amqp/field_table.h"
 #include "tests/unit/amqp/wire_tools.h"
 
+namespace methods_test {
+
 using namespace ringtail::amqp;
 
 namespace {
@@ -252,3 +254,5 @@ TEST_CASE("the lookup agrees with the structs") {
   }
   CHECK(known == count);
 }
+
+}  // namespace methods_test

@@ -6,6 +6,8 @@
 
 #include "cluster/metadata/store.h"
 
+namespace access_control_test {
+
 using ringtail::amqp::Permission;
 using ringtail::broker::AccessControl;
 using ringtail::broker::NamePattern;
@@ -120,3 +122,5 @@ TEST_CASE("variables stand for themselves, whatever characters a name holds") {
   const NamePattern utf8(with_variables("^{username}$", "jürgen", "/"));
   CHECK(utf8.matches("jürgen"));
 }
+
+}  // namespace access_control_test

@@ -8,6 +8,8 @@
 #include "broker/passwords.h"
 #include "cluster/metadata/store.h"
 
+namespace auth_test {
+
 using ringtail::amqp::FieldTable;
 using ringtail::broker::for_log;
 using ringtail::broker::hash_password;
@@ -191,3 +193,5 @@ TEST_CASE("a name from a client cannot forge a line of the log") {
   CHECK(for_log("a\nb\r\x1b[2J\x7f") == "a?b??[2J?");
   CHECK(for_log(std::string(1000, 'x')).size() == 255);
 }
+
+}  // namespace auth_test

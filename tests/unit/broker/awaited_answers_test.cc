@@ -4,6 +4,8 @@
 
 #include <string>
 
+namespace awaited_answers_test {
+
 using namespace ringtail;
 using namespace ringtail::broker;
 
@@ -107,3 +109,5 @@ TEST_CASE("queues of a node that went are refused in their turn; what they had a
   f.answer(4);
   CHECK(f.order == "ab-cd");
 }
+
+}  // namespace awaited_answers_test

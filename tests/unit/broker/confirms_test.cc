@@ -9,6 +9,8 @@
 
 #include "broker/runtime/sim/sim_world.h"
 
+namespace confirms_test {
+
 using ringtail::broker::Confirms;
 
 namespace {
@@ -140,3 +142,5 @@ TEST_CASE("random settling: every publish is reported once, as it was settled") 
     }
   }
 }
+
+}  // namespace confirms_test

@@ -11,6 +11,8 @@
 #include "broker/runtime/mailbox.h"
 #include "cluster/metadata/store.h"
 
+namespace connection_registry_test {
+
 using namespace ringtail;
 using namespace ringtail::broker;
 using namespace ringtail::cluster::metadata;
@@ -195,3 +197,5 @@ TEST_CASE_FIXTURE(Fixture, "channels are counted before there is a limit") {
   store.apply(SetUserLimits{"u", {}});
   CHECK(admit_channel(1, 3) == Admission::kYes);
 }
+
+}  // namespace connection_registry_test

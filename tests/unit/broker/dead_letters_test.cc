@@ -4,6 +4,8 @@
 #include "broker/runtime/memory_gauge.h"
 #include "tests/unit/broker/shards_fixture.h"
 
+namespace dead_letters_test {
+
 using namespace ringtail;
 using namespace ringtail::broker;
 using amqp::BasicProperties;
@@ -249,3 +251,5 @@ TEST_CASE("a dead letter routing key longer than a key on the wire routes whole,
   REQUIRE(target.messages.size() == 1);
   CHECK(target.messages[0]->routing_key() == key.substr(0, 255));
 }
+
+}  // namespace dead_letters_test

@@ -6,6 +6,8 @@
 
 #include "broker/runtime/bytes.h"
 
+namespace death_test {
+
 using namespace ringtail;
 using namespace ringtail::broker;
 using amqp::BasicProperties;
@@ -348,3 +350,5 @@ TEST_CASE("a circle is one that no client has a part in") {
   CHECK_FALSE(goes_round(FieldTable().set("x-death", array({"text", entry("a", "expired")})), "a"));
   CHECK_FALSE(goes_round(FieldTable(), "a"));
 }
+
+}  // namespace death_test

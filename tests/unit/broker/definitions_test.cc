@@ -13,7 +13,7 @@
 #include "broker/definitions_checks.h"
 #include "cluster/metadata/store.h"
 
-namespace ringtail::broker {
+namespace ringtail::broker::definitions_test {
 
 using namespace cluster::metadata;  // NOLINT: most of its commands
 
@@ -378,4 +378,4 @@ TEST_CASE("what is no definitions file at all is one error") {
   CHECK(error_of("\xEF\xBB\xBF{}") == "accepted");
 }
 
-}  // namespace ringtail::broker
+}  // namespace ringtail::broker::definitions_test

@@ -7,6 +7,8 @@
 
 #include "broker/http/shard_gateway.h"
 
+namespace http_gateway_test {
+
 namespace http = ringtail::broker::http;
 using http::ShardGateway;
 using ringtail::broker::BrokerShard;
@@ -136,3 +138,5 @@ TEST_CASE("an answer after the caller gave up is nobody's") {
   shard.join();
   answer();
 }
+
+}  // namespace http_gateway_test

@@ -2,6 +2,8 @@
 
 #include "broker/http/listing.h"
 
+namespace http_listing_test {
+
 namespace http = ringtail::broker::http;
 using http::Listing;
 using http::Request;
@@ -139,3 +141,5 @@ TEST_CASE("pages that are not there") {
   CHECK(fault("page=9223372036854775807").find("page_out_of_range") != std::string::npos);
   CHECK(fault("page=1&use_regex=true&name=(").find("bad_request") != std::string::npos);
 }
+
+}  // namespace http_listing_test

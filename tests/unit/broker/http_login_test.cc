@@ -3,6 +3,8 @@
 #include "broker/base64.h"
 #include "broker/http/login.h"
 
+namespace http_login_test {
+
 namespace http = ringtail::broker::http;
 using http::Credentials;
 using http::LoginThrottle;
@@ -113,3 +115,5 @@ TEST_CASE("addresses and credentials that are remembered are bounded") {
   }
   CHECK(throttle.may_try("1.1.1.1", kWrong, 1000));  // forgotten
 }
+
+}  // namespace http_login_test

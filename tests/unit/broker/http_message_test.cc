@@ -4,6 +4,8 @@
 #include "broker/http/message.h"
 #include "broker/http/shapes.h"
 
+namespace http_message_test {
+
 namespace http = ringtail::broker::http;
 using http::Body;
 using http::percent_decode;
@@ -142,3 +144,5 @@ TEST_CASE("what stands for a process id names shard and number") {
   CHECK(http::pid_text("n@h", 5000, (3ULL << 48) | 7, 0) == "<n@h.5.7.196608>");
   CHECK(http::pid_text("n@h", 5000, (3ULL << 48) | 7, 2) == "<n@h.5.7.196610>");
 }
+
+}  // namespace http_message_test

@@ -4,6 +4,8 @@
 #include "broker/http/router.h"
 #include "broker/http/routes.h"
 
+namespace http_router_test {
+
 namespace http = ringtail::broker::http;
 using http::Access;
 using http::Call;
@@ -101,3 +103,5 @@ TEST_CASE_FIXTURE(Fixture, "of two routes that fit, the one that names more answ
   CHECK(ask("POST", "/api/users/bulk-delete").status == 401);
   CHECK(ask("HEAD", "/api/users/bulk-delete").status == 401);  // a user of that name
 }
+
+}  // namespace http_router_test

@@ -13,6 +13,8 @@
 
 #include "broker/http/waiting_room.h"
 
+namespace http_waiting_room_test {
+
 namespace http = ringtail::broker::http;
 using http::ListenSocket;
 using http::Visitor;
@@ -142,3 +144,5 @@ TEST_CASE("a stop ends the waiting") {
   CHECK_FALSE(room.room.next(visitor));
   stopper.join();
 }
+
+}  // namespace http_waiting_room_test

@@ -6,7 +6,7 @@
 
 #include "broker/base64.h"
 
-namespace ringtail::broker {
+namespace ringtail::broker::json_table_test {
 
 using amqp::FieldArray;
 using amqp::FieldTable;
@@ -126,4 +126,4 @@ TEST_CASE("Base64 and back") {
   }
 }
 
-}  // namespace ringtail::broker
+}  // namespace ringtail::broker::json_table_test

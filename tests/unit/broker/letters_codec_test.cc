@@ -8,7 +8,7 @@
 #include "broker/direct_reply.h"
 #include "queue/message.h"
 
-namespace ringtail::broker {
+namespace ringtail::broker::letters_codec_test {
 namespace {
 
 using runtime::LetterCodecs;
@@ -117,4 +117,4 @@ TEST_CASE("a reply name leads to a node and a shard") {
   }
 }
 
-}  // namespace ringtail::broker
+}  // namespace ringtail::broker::letters_codec_test

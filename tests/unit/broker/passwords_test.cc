@@ -4,6 +4,8 @@
 
 #include <string>
 
+namespace passwords_test {
+
 using ringtail::broker::equal_in_constant_time;
 using ringtail::broker::hash_password;
 using ringtail::broker::no_password_matches;
@@ -77,3 +79,5 @@ TEST_CASE("comparing without a hurry") {
   CHECK_FALSE(equal_in_constant_time("", "a"));
   CHECK_FALSE(equal_in_constant_time(std::string_view("\0", 1), ""));
 }
+
+}  // namespace passwords_test

@@ -8,6 +8,8 @@
 #include "broker/amqp/field_table.h"
 #include "broker/runtime/bytes.h"
 
+namespace queue_arguments_test {
+
 using namespace ringtail;
 using namespace ringtail::broker;
 using amqp::FieldTable;
@@ -280,3 +282,5 @@ TEST_CASE("arguments of consumers") {
         "invalid arg 'x-stream-offset' for queue 'q' in vhost '/' of queue type "
         "rabbit_classic_queue");
 }
+
+}  // namespace queue_arguments_test

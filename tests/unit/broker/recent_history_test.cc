@@ -5,6 +5,8 @@
 #include "broker/runtime/memory_gauge.h"
 #include "tests/unit/broker/shards_fixture.h"
 
+namespace recent_history_test {
+
 using namespace ringtail;
 using namespace ringtail::broker;
 using amqp::FieldTable;
@@ -220,3 +222,5 @@ TEST_CASE("a history is bounded, whatever its length") {
   for (int i = 0; i < 3; ++i) large.add(half);
   CHECK(large.messages().size() == 1);  // two and their headers are more than the limit
 }
+
+}  // namespace recent_history_test

@@ -8,6 +8,8 @@
 #include "broker/runtime/bytes.h"
 #include "tests/unit/broker/routing_fixture.h"
 
+namespace routing_headers_test {
+
 using namespace ringtail;
 using namespace ringtail::broker;
 using amqp::FieldArray;
@@ -266,3 +268,5 @@ TEST_CASE("the index agrees with the rule on random bindings and headers, repeat
     }
   }
 }
+
+}  // namespace routing_headers_test

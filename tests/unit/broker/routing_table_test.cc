@@ -5,6 +5,8 @@
 #include "broker/amqp/field_table.h"
 #include "tests/unit/broker/routing_fixture.h"
 
+namespace routing_table_test {
+
 using namespace ringtail;
 using namespace ringtail::broker;
 using Names = Routes::Names;
@@ -211,3 +213,5 @@ TEST_CASE("deleting a queue with many bindings leaves the others") {
   CHECK(routes.route("amq.topic", "k.77.x") == Names{"b"});
   CHECK(routes.route("amq.direct", "77") == Names{});
 }
+
+}  // namespace routing_table_test

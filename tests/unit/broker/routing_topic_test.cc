@@ -5,6 +5,8 @@
 
 #include "tests/unit/broker/routing_fixture.h"
 
+namespace routing_topic_test {
+
 using namespace ringtail;
 using namespace ringtail::broker;
 using Names = Routes::Names;
@@ -199,3 +201,5 @@ TEST_CASE("the trie agrees with the rule on random bindings and keys") {
     for (int i = 0; i < 20; ++i) CHECK(routes.route("amq.topic", random.key()).empty());
   }
 }
+
+}  // namespace routing_topic_test

@@ -12,6 +12,8 @@
 #include "broker/runtime/bytes.h"
 #include "tests/unit/broker/routing_fixture.h"
 
+namespace routing_types_test {
+
 using namespace ringtail;
 using namespace ringtail::broker;
 using amqp::BasicProperties;
@@ -413,3 +415,5 @@ TEST_CASE("many bindings: tables that are kept in parts answer as small ones do"
   routes.delete_queue("b");
   CHECK(routes.route("amq.topic", key(1)).empty());
 }
+
+}  // namespace routing_types_test

@@ -10,6 +10,8 @@
 #include "broker/queue_link.h"
 #include "broker/runtime/sim/sim_world.h"
 
+namespace unacked_test {
+
 using ringtail::broker::QueueLink;
 using ringtail::broker::Unacked;
 
@@ -127,3 +129,5 @@ TEST_CASE("random: the table agrees with a map") {
     }
   }
 }
+
+}  // namespace unacked_test

@@ -9,6 +9,8 @@
 #include "broker/runtime/sim/sim_env.h"
 #include "cluster/data_directory.h"
 
+namespace identity_test {
+
 using namespace ringtail;
 using namespace ringtail::cluster;
 using runtime::Code;
@@ -118,3 +120,5 @@ TEST_CASE("a directory that is wiped never has a log without the number that it 
     if (!failed) CHECK(names.size() == 2);
   }
 }
+
+}  // namespace identity_test

@@ -8,6 +8,8 @@
 
 #include "tests/unit/cluster/saved_fixture.h"
 
+namespace kept_state_test {
+
 using namespace ringtail;
 using namespace ringtail::cluster::metadata;
 
@@ -144,3 +146,5 @@ TEST_CASE("a store that was there before has its records kept too") {
   KeptState kept(store);
   CHECK(restored(kept.snapshot(1)) == ringtail::cluster::metadata::text_of(store));
 }
+
+}  // namespace kept_state_test

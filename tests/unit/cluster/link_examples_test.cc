@@ -11,6 +11,8 @@
 #include "cluster/peer_handshake.h"
 #include "cluster/peer_session.h"
 
+namespace link_examples_test {
+
 using namespace ringtail;
 using namespace ringtail::cluster;
 using runtime::OutChain;
@@ -107,3 +109,5 @@ TEST_CASE("the hello in docs/FORMATS.md") {
   REQUIRE(dialer.take("cookie", data, said) == DialerHandshake::Step::kSend);
   CHECK(said == example("Example: with the cookie"));
 }
+
+}  // namespace link_examples_test

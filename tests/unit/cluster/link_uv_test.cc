@@ -12,6 +12,8 @@
 #include "cluster/link_hub.h"
 #include "cluster/message_bus.h"
 
+namespace link_uv_test {
+
 using namespace ringtail;
 using namespace ringtail::cluster;
 using runtime::Address;
@@ -199,3 +201,5 @@ TEST_CASE("links on real sockets: letters both ways, a control message, the end 
   a.on_control([&](LinkHub& hub) { hub.directory().peer_down(peer_b.node); });
   for (std::future<void>& one : down) CHECK(comes(one));
 }
+
+}  // namespace link_uv_test

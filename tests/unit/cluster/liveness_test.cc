@@ -5,6 +5,8 @@
 #include "cluster/membership.h"
 #include "cluster/metadata/store.h"
 
+namespace liveness_test {
+
 using namespace ringtail;
 using namespace ringtail::cluster;
 using runtime::NodeId;
@@ -257,3 +259,5 @@ TEST_CASE("members: who comes gets the log, then a vote; who stops in order give
   CHECK(change->kind == Kind::kRemove);
   CHECK(change->node == kB);
 }
+
+}  // namespace liveness_test

@@ -15,6 +15,8 @@
 #include "broker/runtime/sim/sim_shard.h"
 #include "tests/unit/cluster/saved_fixture.h"
 
+namespace owner_test {
+
 using namespace ringtail;
 using namespace ringtail::cluster::metadata;
 
@@ -373,3 +375,5 @@ TEST_CASE("an entry that this version does not understand is no crash") {
     CHECK(a.owner->restore("\xff\xff").code() == runtime::Code::kCorrupt);
   });
 }
+
+}  // namespace owner_test

@@ -8,6 +8,8 @@
 
 #include "broker/runtime/sim/sim_shard.h"
 
+namespace peer_directory_test {
+
 using namespace ringtail;
 using namespace ringtail::cluster;
 using runtime::LetterKind;
@@ -212,3 +214,5 @@ TEST_CASE("directory: new addresses and a new name of ours reach the shards, and
   CHECK(scene.buses[0]->last() == kPeerUp);
   CHECK(scene.directory->is_up(kPeer));
 }
+
+}  // namespace peer_directory_test

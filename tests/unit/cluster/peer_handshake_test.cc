@@ -9,6 +9,8 @@
 #include "broker/runtime/bytes.h"
 #include "cluster/link_limits.h"
 
+namespace peer_handshake_test {
+
 using namespace ringtail;
 using namespace ringtail::cluster;
 using runtime::as_bytes;
@@ -292,3 +294,5 @@ TEST_CASE("handshake: who is refused, and why") {
   said = hello();
   CHECK(check_hello(said, fresh, reason) == Refusal::kNotReady);
 }
+
+}  // namespace peer_handshake_test

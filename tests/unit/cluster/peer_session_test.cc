@@ -12,6 +12,8 @@
 #include "broker/runtime/sim/sim_world.h"
 #include "cluster/wire_numbers.h"
 
+namespace peer_session_test {
+
 using namespace ringtail;
 using namespace ringtail::cluster;
 using runtime::ActorId;
@@ -297,3 +299,5 @@ TEST_CASE("envelopes: what is too large is neither written nor believed") {
   }
   CHECK(status.code() == Code::kCorrupt);
 }
+
+}  // namespace peer_session_test

@@ -8,6 +8,8 @@
 
 #include "cluster/metadata/store.h"
 
+namespace policies_test {
+
 using namespace ringtail::cluster::metadata;
 
 namespace {
@@ -312,3 +314,5 @@ TEST_CASE("a vhost goes with all that is in it") {
   store.apply(queue("q", QueueType::kClassic, "v"));
   CHECK(store.queue("v", "q")->policy == nullptr);
 }
+
+}  // namespace policies_test

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace policy_rules_test {
+
 using namespace ringtail::cluster::metadata;
 
 namespace {
@@ -141,3 +143,5 @@ TEST_CASE("a whole policy, and what does not fit into one") {
   CHECK(unusable_value_fault("ha-params", "[1]", false) ==
         "ha-mode=\"nodes\" takes a list of strings, [1] was not a string\n");
 }
+
+}  // namespace policy_rules_test

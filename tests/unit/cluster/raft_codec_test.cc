@@ -7,6 +7,8 @@
 
 #include "cluster/raft/log_format.h"
 
+namespace raft_codec_test {
+
 using namespace ringtail;
 using namespace ringtail::cluster::raft;
 
@@ -185,3 +187,5 @@ TEST_CASE("raft codec: the example of docs/FORMATS.md") {
         "00f6ed2a000000181300bd88000000000000000101000000000000000200000000000000"
         "0301000000026869");
 }
+
+}  // namespace raft_codec_test

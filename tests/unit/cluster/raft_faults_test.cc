@@ -6,6 +6,8 @@
 
 #include "tests/unit/cluster/raft_puppet.h"
 
+namespace raft_faults_test {
+
 using namespace ringtail;
 using namespace ringtail::cluster::raft;
 
@@ -464,3 +466,5 @@ TEST_CASE("raft: a node that is closed with everything under way frees all of it
   REQUIRE(world.run_until([&] { return closed; }));
   CHECK(outcomes == std::vector<Proposed>(5, Proposed::kLost));
 }
+
+}  // namespace raft_faults_test

@@ -9,6 +9,8 @@
 
 #include "tests/unit/cluster/raft_store_fixture.h"
 
+namespace raft_log_store_test {
+
 using namespace ringtail;
 using namespace ringtail::cluster::raft;
 using runtime::Code;
@@ -430,3 +432,5 @@ TEST_CASE("raft store: each call that fails once ends it, and loses nothing that
     }
   }
 }
+
+}  // namespace raft_log_store_test

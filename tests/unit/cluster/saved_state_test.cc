@@ -11,6 +11,8 @@
 #include "cluster/metadata/store.h"
 #include "tests/unit/cluster/saved_fixture.h"
 
+namespace saved_state_test {
+
 using namespace ringtail;
 using namespace ringtail::cluster::metadata;
 
@@ -200,3 +202,5 @@ TEST_CASE("bytes that are no proposal and no state are told so") {
     (void)decode_state(noise);
   }
 }
+
+}  // namespace saved_state_test

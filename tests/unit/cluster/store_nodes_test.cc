@@ -5,6 +5,8 @@
 
 #include "cluster/metadata/store.h"
 
+namespace store_nodes_test {
+
 using namespace ringtail;
 using namespace ringtail::cluster::metadata;
 
@@ -171,3 +173,5 @@ TEST_CASE("each proposal of a life counts once, in order, and only while the lif
   CHECK_FALSE(store.accept(NodeId{1}, 1, 6, 6));
   CHECK(store.accept(NodeId{3}, 0, 0, 0));  // who asks for its first life has none
 }
+
+}  // namespace store_nodes_test

@@ -7,6 +7,8 @@
 #include <random>
 #include <set>
 
+namespace store_test {
+
 using namespace ringtail::cluster::metadata;
 
 namespace {
@@ -498,3 +500,5 @@ TEST_CASE("removing everything leaves nothing") {
   store.add_observer(last);
   CHECK(last.present.size() == kPredeclaredCount);
 }
+
+}  // namespace store_test

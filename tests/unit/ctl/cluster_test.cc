@@ -5,7 +5,7 @@
 #include "tests/unit/ctl/fake_api.h"
 #include "tools/ctl/command.h"
 
-namespace ringtail::ctl {
+namespace ringtail::ctl::cluster_test {
 
 namespace {
 
@@ -160,4 +160,4 @@ TEST_CASE("queues of a node, and of nodes that are down") {
   CHECK(run(api, {"-s", "list_queues", "pid"}).out.find("<c@h.") != std::string::npos);
 }
 
-}  // namespace ringtail::ctl
+}  // namespace ringtail::ctl::cluster_test

@@ -7,7 +7,7 @@
 
 #include "tools/ctl/api.h"
 
-namespace ringtail::ctl {
+namespace ringtail::ctl::command_line_test {
 
 namespace {
 
@@ -97,4 +97,4 @@ TEST_CASE("paths are encoded segment by segment") {
   CHECK(path_of({"queues", "/", "a b/ü"}) == "queues/%2F/a%20b%2F%C3%BC");
 }
 
-}  // namespace ringtail::ctl
+}  // namespace ringtail::ctl::command_line_test

@@ -9,7 +9,7 @@
 #include "tools/ctl/columns.h"
 #include "tools/ctl/password.h"
 
-namespace ringtail::ctl {
+namespace ringtail::ctl::command_test {
 
 namespace {
 
@@ -327,4 +327,4 @@ TEST_CASE("a password's hash") {
   CHECK(run(api, {"hash_password", "x"}).out.size() == 49);
 }
 
-}  // namespace ringtail::ctl
+}  // namespace ringtail::ctl::command_test

@@ -22,7 +22,7 @@
 #include "tests/unit/ctl/fake_api.h"
 #include "tests/unit/queue/store_fixture.h"
 
-namespace ringtail::ctl {
+namespace ringtail::ctl::data_test {
 
 namespace {
 
@@ -357,4 +357,4 @@ TEST_CASE("export_messages: of a damaged queue what can be read") {
   CHECK(!has(ran.out, "\"number\":1"));
 }
 
-}  // namespace ringtail::ctl
+}  // namespace ringtail::ctl::data_test

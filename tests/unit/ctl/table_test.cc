@@ -5,7 +5,7 @@
 #include <sstream>
 #include <string>
 
-namespace ringtail::ctl {
+namespace ringtail::ctl::table_test {
 
 namespace {
 
@@ -61,4 +61,4 @@ TEST_CASE("cells as RabbitMQ's tools print them") {
         R"([{"x-max-length",10},{"l",["a",1,[{"k",true}]]},{"t",[{"a","b"}]}])");
 }
 
-}  // namespace ringtail::ctl
+}  // namespace ringtail::ctl::table_test

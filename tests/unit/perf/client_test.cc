@@ -8,6 +8,8 @@
 
 #include "tests/unit/perf/fake_env.h"
 
+namespace client_test {
+
 using namespace ringtail;
 using namespace ringtail::perf;
 
@@ -197,3 +199,5 @@ TEST_CASE("heartbeats are sent, and missed") {
   REQUIRE(user.lost.size() == 1);
   CHECK(user.lost[0].find("heartbeat") != std::string::npos);
 }
+
+}  // namespace client_test

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace confirm_window_test {
+
 using ringtail::perf::ConfirmWindow;
 
 namespace {
@@ -79,3 +81,5 @@ TEST_CASE("an old publish without an answer stops the flow in the end") {
   CHECK(ack(window, 1, false) == std::vector<std::uint64_t>{100});
   CHECK(window.room() == 4);
 }
+
+}  // namespace confirm_window_test

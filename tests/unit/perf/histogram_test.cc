@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+namespace histogram_test {
+
 using ringtail::perf::Histogram;
 using ringtail::perf::LongestGap;
 
@@ -87,3 +89,5 @@ TEST_CASE("the longest gap and when it began") {
   CHECK(gap.began_ns() == 160);
   CHECK(gap.last_ns() == 160);
 }
+
+}  // namespace histogram_test

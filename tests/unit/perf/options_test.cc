@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+namespace options_test {
+
 using namespace ringtail::perf;
 
 namespace {
@@ -161,3 +163,5 @@ TEST_CASE("TLS by scheme or for all") {
   CHECK(all.value().ca_file == "x.pem");
   CHECK(refused({"--ca-file", "x.pem"}, "--ca-file needs"));
 }
+
+}  // namespace options_test

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+namespace report_test {
+
 using namespace ringtail::perf;
 
 TEST_CASE("what fails a run, and what is allowed") {
@@ -65,3 +67,5 @@ TEST_CASE("a progress line gives the rates of its interval") {
   CHECK(line.find("1,000/s") != std::string::npos);
   CHECK(line.find(" 10/s") != std::string::npos);
 }
+
+}  // namespace report_test

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <set>
 
+namespace sequence_set_test {
+
 using ringtail::perf::SequenceSet;
 
 TEST_CASE("numbers in order need a small window") {
@@ -56,3 +58,5 @@ TEST_CASE("a jump ahead") {
   CHECK_FALSE(set.contains(4999999));
   CHECK(set.count() == 2);
 }
+
+}  // namespace sequence_set_test

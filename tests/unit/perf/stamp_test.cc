@@ -9,6 +9,8 @@
 #include "broker/amqp/field_table.h"
 #include "tools/perf/arguments.h"
 
+namespace stamp_test {
+
 using namespace ringtail::perf;
 
 TEST_CASE("a stamp comes back as it went, at the limits of its fields") {
@@ -48,3 +50,5 @@ TEST_CASE("arguments take their type from their text") {
   CHECK(list.as_array()->items()[1].as_text() == "b");
   CHECK_FALSE(check_arguments({{std::string(256, 'n'), "1"}}).ok());
 }
+
+}  // namespace stamp_test

@@ -9,6 +9,8 @@
 #include "tools/perf/consumer.h"
 #include "tools/perf/producer.h"
 
+namespace traffic_test {
+
 using namespace ringtail;
 using namespace ringtail::perf;
 
@@ -275,3 +277,5 @@ TEST_CASE_FIXTURE(ConsumerFixture, "a cancelled consumer subscribes again where 
   CHECK(tally.cancels == 1);
   CHECK(env.methods_written() == std::vector<std::uint32_t>{amqp::kMethodKey<amqp::BasicConsume>});
 }
+
+}  // namespace traffic_test

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace verify_test {
+
 using namespace ringtail::perf;
 
 namespace {
@@ -145,3 +147,5 @@ TEST_CASE("draining alone takes every run and counts the holes") {
   CHECK(verifier.faults().duplicated == 0);
   CHECK(verifier.holes() == 2);
 }
+
+}  // namespace verify_test

@@ -15,7 +15,7 @@
 #include "broker/runtime/memory_gauge.h"
 #include "queue/letters.h"
 
-namespace ringtail::queue {
+namespace ringtail::queue::letters_codec_test {
 namespace {
 
 using runtime::EncodedLetter;
@@ -524,4 +524,4 @@ TEST_CASE("a route that is none is refused") {
   CHECK(!decode_message(head, runtime::as_bytes(std::string_view("\x09x\x00", 3))).ok());
 }
 
-}  // namespace ringtail::queue
+}  // namespace ringtail::queue::letters_codec_test

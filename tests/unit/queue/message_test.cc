@@ -8,7 +8,7 @@
 #include "broker/runtime/limits.h"
 #include "broker/runtime/memory_gauge.h"
 
-namespace ringtail::queue {
+namespace ringtail::queue::message_test {
 namespace {
 
 std::string joined(const runtime::BytesChain& chain) {
@@ -105,4 +105,4 @@ TEST_CASE("memory follows what has arrived, not what was announced") {
 }
 
 }  // namespace
-}  // namespace ringtail::queue
+}  // namespace ringtail::queue::message_test

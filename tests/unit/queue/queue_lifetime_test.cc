@@ -9,7 +9,7 @@
 #include "queue/queue_process.h"
 #include "tests/unit/queue/queue_fixture.h"
 
-namespace ringtail::queue {
+namespace ringtail::queue::queue_lifetime_test {
 namespace {
 
 using test::body_of;
@@ -347,4 +347,4 @@ TEST_CASE("a registry makes the queues that exist already, and only its shard's"
 }
 
 }  // namespace
-}  // namespace ringtail::queue
+}  // namespace ringtail::queue::queue_lifetime_test

@@ -10,6 +10,8 @@
 #include "queue/queue_state.h"
 #include "queue/store/segment_table.h"
 
+namespace queue_paging_test {
+
 using namespace ringtail::queue;
 
 namespace {
@@ -168,3 +170,5 @@ TEST_CASE("segments: die when all of theirs has left, are sparse when little is 
   CHECK(table.is_alive(250));
   CHECK_FALSE(table.is_alive(251));
 }
+
+}  // namespace queue_paging_test

@@ -7,7 +7,7 @@
 #include "queue/queue_process.h"
 #include "tests/unit/queue/queue_fixture.h"
 
-namespace ringtail::queue {
+namespace ringtail::queue::queue_peers_test {
 namespace {
 
 using runtime::NodeId;
@@ -153,4 +153,4 @@ TEST_CASE_FIXTURE(PeersFixture, "what waited for a queue that came and went is a
 }
 
 }  // namespace
-}  // namespace ringtail::queue
+}  // namespace ringtail::queue::queue_peers_test

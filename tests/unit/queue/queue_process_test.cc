@@ -9,7 +9,7 @@
 #include "broker/runtime/memory_gauge.h"
 #include "tests/unit/queue/queue_fixture.h"
 
-namespace ringtail::queue {
+namespace ringtail::queue::queue_process_test {
 namespace {
 
 using test::body_of;
@@ -401,4 +401,4 @@ TEST_CASE_FIXTURE(QueueFixture, "memory goes back to where it was") {
 }
 
 }  // namespace
-}  // namespace ringtail::queue
+}  // namespace ringtail::queue::queue_process_test

@@ -14,7 +14,7 @@
 #include "broker/runtime/sim/sim_world.h"
 #include "tests/unit/queue/queue_fixture.h"
 
-namespace ringtail::queue {
+namespace ringtail::queue::queue_random_test {
 namespace {
 
 using test::body_of;
@@ -286,4 +286,4 @@ TEST_CASE("a queue does what the model does, whatever its channels do") {
 }
 
 }  // namespace
-}  // namespace ringtail::queue
+}  // namespace ringtail::queue::queue_random_test

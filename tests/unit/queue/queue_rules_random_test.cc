@@ -12,7 +12,7 @@
 #include "broker/runtime/sim/sim_world.h"
 #include "tests/unit/queue/queue_fixture.h"
 
-namespace ringtail::queue {
+namespace ringtail::queue::queue_rules_random_test {
 namespace {
 
 using cluster::metadata::Overflow;
@@ -317,4 +317,4 @@ TEST_CASE("queues with random options follow the rules") {
 }
 
 }  // namespace
-}  // namespace ringtail::queue
+}  // namespace ringtail::queue::queue_rules_random_test

@@ -8,7 +8,7 @@
 #include "broker/runtime/memory_gauge.h"
 #include "tests/unit/queue/queue_fixture.h"
 
-namespace ringtail::queue {
+namespace ringtail::queue::queue_rules_test {
 namespace {
 
 using cluster::metadata::Overflow;
@@ -785,4 +785,4 @@ TEST_CASE_FIXTURE(RulesFixture, "the queue tells its consumer timeout") {
 }
 
 }  // namespace
-}  // namespace ringtail::queue
+}  // namespace ringtail::queue::queue_rules_test

@@ -12,7 +12,7 @@
 #include "queue/unacked.h"
 #include "tests/unit/queue/queue_fixture.h"
 
-namespace ringtail::queue {
+namespace ringtail::queue::queue_state_test {
 namespace {
 
 using test::body_of;
@@ -267,4 +267,4 @@ TEST_CASE("tokens of slots that were given back stay unknown") {
 }
 
 }  // namespace
-}  // namespace ringtail::queue
+}  // namespace ringtail::queue::queue_state_test

@@ -11,6 +11,8 @@
 #include "queue/store/segment_format.h"
 #include "tests/unit/queue/store_fixture.h"
 
+namespace store_examples_test {
+
 using namespace ringtail;
 using namespace ringtail::queue;
 using namespace ringtail::queue::store;
@@ -129,3 +131,5 @@ TEST_CASE("the identity in docs/FORMATS.md") {
   put_identity(out, {kOrders, "/", "orders"});
   CHECK(hex(out.span()) == example("Example: identity"));
 }
+
+}  // namespace store_examples_test

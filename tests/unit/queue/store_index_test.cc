@@ -10,6 +10,8 @@
 #include "tests/unit/queue/store_damage.h"
 #include "tests/unit/queue/store_fixture.h"
 
+namespace store_index_test {
+
 using namespace ringtail;
 using namespace ringtail::queue;
 using namespace ringtail::queue::store;
@@ -195,3 +197,5 @@ TEST_CASE("a queue's identity comes back, and anything wrong with it is seen") {
     });
   }
 }
+
+}  // namespace store_index_test

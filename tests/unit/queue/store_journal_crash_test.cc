@@ -11,6 +11,8 @@
 
 #include "tests/unit/queue/store_journal_fixture.h"
 
+namespace store_journal_crash_test {
+
 using namespace ringtail;
 using namespace ringtail::queue;
 using namespace ringtail::queue::store;
@@ -270,3 +272,5 @@ TEST_CASE("journal: crashes at any time lose nothing that was kept, and bring no
   CHECK(torn > 20);
   CHECK(recycled > 100);
 }
+
+}  // namespace store_journal_crash_test

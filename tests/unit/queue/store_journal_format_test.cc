@@ -14,6 +14,8 @@
 #include "tests/unit/queue/store_damage.h"
 #include "tests/unit/queue/store_fixture.h"
 
+namespace store_journal_format_test {
+
 using namespace ringtail;
 using namespace ringtail::queue;
 using namespace ringtail::queue::store;
@@ -536,3 +538,5 @@ TEST_CASE("a writer gives back the memory of a large batch and goes on") {
   batch.deleted({1});
   CHECK(batch.finish().size() == kBatchHeaderSize + kRecordHeaderSize);
 }
+
+}  // namespace store_journal_format_test

@@ -10,6 +10,8 @@
 #include "queue/store/journal_reader.h"
 #include "tests/unit/queue/store_journal_fixture.h"
 
+namespace store_journal_reader_test {
+
 using namespace ringtail;
 using namespace ringtail::queue;
 using namespace ringtail::queue::store;
@@ -272,3 +274,5 @@ TEST_CASE("journal reader: a file without its header was not ready, or is damage
   CHECK(bodies(read) == "1=a ");
   CHECK(read.last_file == (read.files.size() == 2 ? 2 : 3));
 }
+
+}  // namespace store_journal_reader_test

@@ -8,6 +8,8 @@
 #include "queue/store/journal.h"
 #include "tests/unit/queue/store_journal_fixture.h"
 
+namespace store_journal_test {
+
 using namespace ringtail;
 using namespace ringtail::queue::store;
 using namespace ringtail::queue::store::test;
@@ -507,3 +509,5 @@ TEST_CASE("journal: closing writes what was appended") {
   test.world.run_for(5 * runtime::kSecondNs);
   CHECK(test.host.drive().calls(SimDiskCall::kWrite) == writes);
 }
+
+}  // namespace store_journal_test

@@ -10,6 +10,8 @@
 #include "queue/store/range_set.h"
 #include "tests/unit/queue/store_fixture.h"
 
+namespace store_parts_test {
+
 using namespace ringtail;
 using namespace ringtail::queue;
 using namespace ringtail::queue::store;
@@ -220,3 +222,5 @@ TEST_CASE("names that no queue has get no directory") {
     CHECK(name.status().text().find('q') != std::string::npos);
   }
 }
+
+}  // namespace store_parts_test

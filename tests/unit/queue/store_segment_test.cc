@@ -8,6 +8,8 @@
 #include "tests/unit/queue/store_damage.h"
 #include "tests/unit/queue/store_fixture.h"
 
+namespace store_segment_test {
+
 using namespace ringtail;
 using namespace ringtail::queue;
 using namespace ringtail::queue::store;
@@ -174,3 +176,5 @@ TEST_CASE("a segment of a version to come is refused by name") {
   REQUIRE_FALSE(header.ok());
   CHECK(header.status().text() == "q/9.seg has format version 2; this node reads 1");
 }
+
+}  // namespace store_segment_test

@@ -11,6 +11,8 @@
 
 #include "broker/runtime/memory_gauge.h"
 
+namespace bytes_test {
+
 using namespace ringtail::runtime;
 
 namespace {
@@ -289,3 +291,5 @@ TEST_CASE("chain: many pieces, written in small steps") {
   }
   CHECK(chain.empty());
 }
+
+}  // namespace bytes_test

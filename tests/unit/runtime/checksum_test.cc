@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace ringtail::runtime {
+namespace ringtail::runtime::checksum_test {
 
 TEST_CASE("checksums are zlib's, whole and in parts, at each size and alignment") {
   std::vector<std::uint8_t> bytes(5000);
@@ -25,4 +25,4 @@ TEST_CASE("a checksum goes on over nothing") {
   CHECK(checksum(0xCBF43926, {}) == 0xCBF43926);
 }
 
-}  // namespace ringtail::runtime
+}  // namespace ringtail::runtime::checksum_test

@@ -10,6 +10,8 @@
 
 #include "broker/runtime/config.h"
 
+namespace config_access_test {
+
 using namespace ringtail::runtime;
 
 namespace {
@@ -248,3 +250,5 @@ TEST_CASE("conf.d beside the file is read behind it, by name") {
                                   " line 2: heartbeat: 'x'") == 0);
   std::filesystem::remove_all(folder);
 }
+
+}  // namespace config_access_test

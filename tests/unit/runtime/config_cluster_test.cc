@@ -2,6 +2,8 @@
 
 #include "broker/runtime/config.h"
 
+namespace config_cluster_test {
+
 using namespace ringtail::runtime;
 
 namespace {
@@ -81,3 +83,5 @@ TEST_CASE("cluster: times fit each other") {
   complain({"--lease-ms=5"}, "is not a time");
   complain({"--heartbeat-interval-ms=fast"}, "is not a time");
 }
+
+}  // namespace config_cluster_test

@@ -11,6 +11,8 @@
 #include "broker/runtime/config_settings.h"
 #include "broker/runtime/version.h"
 
+namespace config_test {
+
 using namespace ringtail::runtime;
 
 namespace {
@@ -529,3 +531,5 @@ TEST_CASE("a config file that is not there, or wrong, is named") {
             " line 2: heartbeat: '65536' is not a heartbeat (0 to 65535 seconds; 0 is none)");
   CHECK(error_of({"--config="}) == "flag --config: '' is not a file name");
 }
+
+}  // namespace config_test

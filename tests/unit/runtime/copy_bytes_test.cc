@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace copy_bytes_test {
+
 using ringtail::runtime::copy_bytes;
 using ringtail::runtime::kCopyAtOnceMax;
 
@@ -33,3 +35,5 @@ TEST_CASE("copy_bytes copies all of it and nothing else, whatever the size and p
   }
   copy_bytes(nullptr, nullptr, 0);
 }
+
+}  // namespace copy_bytes_test

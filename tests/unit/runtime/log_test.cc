@@ -8,6 +8,8 @@
 #include <regex>
 #include <string>
 
+namespace log_test {
+
 using namespace ringtail::runtime;
 
 namespace {
@@ -74,3 +76,5 @@ TEST_CASE("log: nothing is said at level none") {
   CHECK(log_enabled(LogLevel::kError));
   CHECK_FALSE(log_enabled(LogLevel::kDebug));
 }
+
+}  // namespace log_test

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <string>
 
+namespace machine_test {
+
 using namespace ringtail::runtime;
 
 namespace {
@@ -75,3 +77,5 @@ TEST_CASE("this machine has cores, memory and a name") {
   CHECK(machine.memory_bytes > 1024 * 1024);
   CHECK_FALSE(machine.short_host.empty());
 }
+
+}  // namespace machine_test

@@ -13,6 +13,8 @@
 #include "broker/runtime/shard.h"
 #include "tests/unit/runtime/stub_env.h"
 
+namespace mailbox_test {
+
 using namespace ringtail::runtime;
 
 namespace {
@@ -224,3 +226,5 @@ TEST_CASE("mailbox: two shards on two threads, questions and answers in order") 
   thread.join();
   CHECK(asking.in_order);
 }
+
+}  // namespace mailbox_test

@@ -5,6 +5,8 @@
 
 #include <thread>
 
+namespace memory_gauge_test {
+
 using ringtail::runtime::MemoryGauge;
 
 TEST_CASE("memory gauge: what one thread takes another may give back") {
@@ -31,3 +33,5 @@ TEST_CASE("memory gauge: can be read while others count") {
   second.join();
   CHECK(MemoryGauge::total() == before + 40000);
 }
+
+}  // namespace memory_gauge_test

@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+namespace parted_test {
+
 using namespace ringtail::runtime;
 
 TEST_CASE("a table in parts finds what a whole one would, and its elements stay where they are") {
@@ -68,3 +70,5 @@ TEST_CASE("a chunked vector does not move what it holds") {
   CHECK(chunked[0] == "first");
   CHECK(chunked[999] == "999");
 }
+
+}  // namespace parted_test

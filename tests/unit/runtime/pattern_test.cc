@@ -4,6 +4,8 @@
 
 #include <string>
 
+namespace pattern_test {
+
 using ringtail::runtime::Code;
 using ringtail::runtime::Pattern;
 
@@ -35,3 +37,5 @@ TEST_CASE("what is no pattern is refused by name and place") {
 TEST_CASE("a pattern that would take for ever matches nothing, soon") {
   CHECK_FALSE(matches("^(a+)+$", std::string(64, 'a') + "b"));
 }
+
+}  // namespace pattern_test

@@ -12,6 +12,8 @@
 #include "broker/runtime/mailbox.h"
 #include "tests/unit/runtime/stub_env.h"
 
+namespace shard_test {
+
 using namespace ringtail::runtime;
 
 namespace {
@@ -198,3 +200,5 @@ TEST_CASE("shard: letters between two shards keep their order and wake once a ro
   left.run_turn();
   CHECK(here.seen.size() == 3);
 }
+
+}  // namespace shard_test

@@ -10,6 +10,8 @@
 #include "broker/runtime/bytes.h"
 #include "broker/runtime/sim/sim_env.h"
 
+namespace sim_disk_test {
+
 using namespace ringtail::runtime;
 
 namespace {
@@ -467,3 +469,5 @@ TEST_CASE("a file replaced survives a crash; one whose replacement failed is old
   CHECK(test.env.disk().replace("/d/f", "four").code() == Code::kNoSpace);
   CHECK(test.env.disk().replace("/d/f", "six").ok());
 }
+
+}  // namespace sim_disk_test

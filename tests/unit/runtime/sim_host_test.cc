@@ -6,6 +6,8 @@
 #include "broker/runtime/sim/sim_shard.h"
 #include "tests/unit/runtime/sim_faults.h"
 
+namespace sim_host_test {
+
 using namespace ringtail::runtime;
 
 TEST_CASE("a paused process runs nothing; its kernel accepts, takes input and sends") {
@@ -322,3 +324,5 @@ TEST_CASE("faults of all kinds: the same seed gives the same run") {
     CHECK(run(seed + 100) != first);
   }
 }
+
+}  // namespace sim_host_test

@@ -12,6 +12,8 @@
 #include "broker/runtime/sim/sim_client.h"
 #include "broker/runtime/sim/sim_env.h"
 
+namespace sim_net_test {
+
 using namespace ringtail::runtime;
 
 namespace {
@@ -527,3 +529,5 @@ TEST_CASE("whatever is under way when a loop dies is forgotten") {
   REQUIRE(world.run_until_idle());
   CHECK(server.peer().closed == 1);
 }
+
+}  // namespace sim_net_test

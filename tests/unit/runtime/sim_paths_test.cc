@@ -7,6 +7,8 @@
 
 #include "tests/unit/runtime/sim_faults.h"
 
+namespace sim_paths_test {
+
 using namespace ringtail::runtime;
 
 TEST_CASE("a connection that is cut stalls, ends by itself never, and goes on in order") {
@@ -230,3 +232,5 @@ TEST_CASE("a flapping way: everything arrives in the end, and every run of a see
   CHECK(run(9) == first);
   CHECK(run(10) != first);
 }
+
+}  // namespace sim_paths_test

@@ -11,6 +11,8 @@
 #include "broker/runtime/limits.h"
 #include "broker/runtime/sim/sim_client.h"
 
+namespace sim_shard_test {
+
 using namespace ringtail::runtime;
 
 namespace {
@@ -223,3 +225,5 @@ TEST_CASE("full rings, short batches, short turns and late threads lose no lette
   }
   CHECK(different > 10);
 }
+
+}  // namespace sim_shard_test

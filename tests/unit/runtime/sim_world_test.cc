@@ -8,6 +8,8 @@
 
 #include "broker/runtime/sim/sim_env.h"
 
+namespace sim_world_test {
+
 using namespace ringtail::runtime;
 
 TEST_CASE("events run by time, then in the order in which they were made") {
@@ -154,3 +156,5 @@ TEST_CASE("a timer's callback may stop or destroy it, repeating or not") {
   world.run_for(kSecondNs);
   CHECK(fired == 42);
 }
+
+}  // namespace sim_world_test

@@ -16,6 +16,8 @@
 #include "broker/runtime/sim/sim_env.h"
 #include "tests/unit/runtime/tls_certificates.h"
 
+namespace tls_stream_test {
+
 using namespace ringtail::runtime;
 
 namespace {
@@ -575,3 +577,5 @@ TEST_CASE("TLS: files that make no context are named") {
   CHECK(contains(describe_certificate(certificate), "CN=server, valid until 20"));
   CHECK(describe_certificate("x").empty());
 }
+
+}  // namespace tls_stream_test

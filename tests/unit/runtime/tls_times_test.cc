@@ -6,7 +6,7 @@
 #include "broker/runtime/tls/tls_context.h"
 #include "tests/unit/runtime/tls_certificates.h"
 
-namespace ringtail::runtime {
+namespace ringtail::runtime::tls_times_test {
 
 TEST_CASE("certificates say from when to when they are valid") {
   const std::int64_t now = std::time(nullptr);
@@ -27,4 +27,4 @@ TEST_CASE("certificates say from when to when they are valid") {
   }
 }
 
-}  // namespace ringtail::runtime
+}  // namespace ringtail::runtime::tls_times_test

@@ -13,6 +13,8 @@
 #include "broker/runtime/bytes.h"
 #include "tests/unit/runtime/uv_fixture.h"
 
+namespace uv_disk_test {
+
 using namespace ringtail::runtime;
 
 namespace {
@@ -367,3 +369,5 @@ TEST_CASE("disk: a file replaced is the new one, whole, with nothing beside it")
   CHECK_FALSE(disk.replace(scratch.file("directory"), "x").ok());
   CHECK(disk.list(scratch.path).value() == std::vector<std::string>{"directory", "state"});
 }
+
+}  // namespace uv_disk_test

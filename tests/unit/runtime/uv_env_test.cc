@@ -9,6 +9,8 @@
 
 #include "tests/unit/runtime/uv_fixture.h"
 
+namespace uv_env_test {
+
 using namespace ringtail::runtime;
 
 TEST_CASE("timer: fires once, not inside start") {
@@ -93,3 +95,5 @@ TEST_CASE("rng: differs between two loops, and keeps to its bound") {
   first.env().rng().fill_secure(other);
   CHECK(secret != other);
 }
+
+}  // namespace uv_env_test

@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+namespace uv_program_test {
+
 using ringtail::runtime::Alarm;
 using ringtail::runtime::UvProgram;
 
@@ -97,3 +99,5 @@ TEST_CASE("host names become addresses") {
   CHECK(UvProgram::resolve("::1").value() == "::1");
   CHECK_FALSE(UvProgram::resolve("no.such.name.invalid").ok());
 }
+
+}  // namespace uv_program_test

@@ -20,6 +20,8 @@
 #include "broker/runtime/uv/uv_signals.h"
 #include "tests/unit/runtime/uv_fixture.h"
 
+namespace uv_shard_test {
+
 using namespace ringtail::runtime;
 
 namespace {
@@ -251,3 +253,5 @@ TEST_CASE("uv signals: stopped from another thread") {
   signals.run();
   other.join();
 }
+
+}  // namespace uv_shard_test

@@ -24,6 +24,8 @@
 #include "broker/runtime/uv/uv_listener.h"
 #include "tests/unit/runtime/uv_fixture.h"
 
+namespace uv_tcp_test {
+
 using namespace ringtail::runtime;
 
 namespace {
@@ -695,3 +697,5 @@ TEST_CASE("tcp: a detached connection on its own loop; and none of one that has 
 }
 
 TEST_CASE("tcp: an idle stream is small") { CHECK(sizeof(TcpSocket) + 16 < 1024); }
+
+}  // namespace uv_tcp_test
