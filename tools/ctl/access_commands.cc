@@ -9,8 +9,6 @@ namespace ringtail::ctl {
 
 namespace {
 
-constexpr std::string_view kGroup = "Access Control";
-
 // Of a request that needs a user and a vhost, and was refused: which of them is missing.
 int refused(Context& context, const Reply& reply, const std::string& vhost,
             const std::string& user) {
@@ -148,30 +146,32 @@ int list_user_topic_permissions(Context& context) {
   return context.print(table);
 }
 
-constexpr std::array kCommands = {
-    Command{kGroup, "clear_permissions", "[--vhost <vhost>] <username>",
-            "Revokes a user's permissions for a vhost", 1, 1, "vhost", clear_permissions},
-    Command{kGroup, "clear_topic_permissions", "[--vhost <vhost>] <username> [<exchange>]",
-            "Removes a user's topic permissions for a vhost or an exchange", 1, 2, "vhost",
-            clear_topic_permissions},
-    Command{kGroup, "list_permissions", "[--vhost <vhost>] [--no-table-headers]",
-            "Lists permissions in a virtual host", 0, 0, "vhost", list_permissions},
-    Command{kGroup, "list_topic_permissions", "[--vhost <vhost>] [--no-table-headers]",
-            "Lists topic permissions in a virtual host", 0, 0, "vhost", list_topic_permissions},
-    Command{kGroup, "list_user_permissions", "<username>",
-            "Lists a user's permissions in all virtual hosts", 1, 1, "", list_user_permissions},
-    Command{kGroup, "list_user_topic_permissions", "<username>",
-            "Lists a user's topic permissions in all virtual hosts", 1, 1, "",
-            list_user_topic_permissions},
-    Command{kGroup, "set_permissions", "[--vhost <vhost>] <username> <conf> <write> <read>",
-            "Sets a user's permissions for a vhost", 4, 4, "vhost", set_permissions},
-    Command{
-        kGroup, "set_topic_permissions", "[--vhost <vhost>] <username> <exchange> <write> <read>",
-        "Sets a user's topic permissions for an exchange", 4, 4, "vhost", set_topic_permissions},
-};
-
 }  // namespace
 
-std::span<const Command> access_commands() { return kCommands; }
+std::span<const Command> access_commands() {
+  static constexpr std::string_view kGroup = "Access Control";
+  static constexpr std::array kCommands = {
+      Command{kGroup, "clear_permissions", "[--vhost <vhost>] <username>",
+              "Revokes a user's permissions for a vhost", 1, 1, "vhost", clear_permissions},
+      Command{kGroup, "clear_topic_permissions", "[--vhost <vhost>] <username> [<exchange>]",
+              "Removes a user's topic permissions for a vhost or an exchange", 1, 2, "vhost",
+              clear_topic_permissions},
+      Command{kGroup, "list_permissions", "[--vhost <vhost>] [--no-table-headers]",
+              "Lists permissions in a virtual host", 0, 0, "vhost", list_permissions},
+      Command{kGroup, "list_topic_permissions", "[--vhost <vhost>] [--no-table-headers]",
+              "Lists topic permissions in a virtual host", 0, 0, "vhost", list_topic_permissions},
+      Command{kGroup, "list_user_permissions", "<username>",
+              "Lists a user's permissions in all virtual hosts", 1, 1, "", list_user_permissions},
+      Command{kGroup, "list_user_topic_permissions", "<username>",
+              "Lists a user's topic permissions in all virtual hosts", 1, 1, "",
+              list_user_topic_permissions},
+      Command{kGroup, "set_permissions", "[--vhost <vhost>] <username> <conf> <write> <read>",
+              "Sets a user's permissions for a vhost", 4, 4, "vhost", set_permissions},
+      Command{
+          kGroup, "set_topic_permissions", "[--vhost <vhost>] <username> <exchange> <write> <read>",
+          "Sets a user's topic permissions for an exchange", 4, 4, "vhost", set_topic_permissions},
+  };
+  return kCommands;
+}
 
 }  // namespace ringtail::ctl

@@ -10,8 +10,6 @@ namespace ringtail::ctl {
 
 namespace {
 
-constexpr std::string_view kGroup = "Health checks";
-
 int ping(Context& context) {
   context.banner(fmt::format("Will ping the node at {} ...", context.api.where()));
   Json who;
@@ -106,29 +104,33 @@ int check_protocol_listener(Context& context) {
                 fmt::format("A listener for protocol {} is running on node {}.", protocol, node));
 }
 
-constexpr std::array kCommands = {
-    Command{kGroup, "check_alarms", "", "Fails if an alarm rings anywhere in the cluster", 0, 0, "",
-            check_alarms},
-    Command{kGroup, "check_local_alarms", "", "Fails if an alarm rings on the node", 0, 0, "",
-            check_local_alarms},
-    Command{kGroup, "check_port_connectivity", "[--address <address>]",
-            "Fails if a listener of the node takes no connection", 0, 0, "address",
-            check_port_connectivity},
-    Command{kGroup, "check_port_listener", "<port>", "Fails if nothing listens on the port", 1, 1,
-            "", check_port_listener},
-    Command{kGroup, "check_protocol_listener", "<protocol>",
-            "Fails if nothing listens for the protocol", 1, 1, "", check_protocol_listener},
-    Command{kGroup, "check_running", "", "Fails if the node does not serve", 0, 0, "",
-            check_running},
-    Command{kGroup, "check_virtual_hosts", "", "Fails if a virtual host does not run", 0, 0, "",
-            check_virtual_hosts},
-    Command{kGroup, "is_running", "", "Fails if the node does not serve", 0, 0, "", check_running},
-    Command{kGroup, "ping", "", "Fails if the node does not answer", 0, 0, "", ping},
-    Command{kGroup, "server_version", "", "Displays the node's version", 0, 0, "", server_version},
-};
-
 }  // namespace
 
-std::span<const Command> check_commands() { return kCommands; }
+std::span<const Command> check_commands() {
+  static constexpr std::string_view kGroup = "Health checks";
+  static constexpr std::array kCommands = {
+      Command{kGroup, "check_alarms", "", "Fails if an alarm rings anywhere in the cluster", 0, 0,
+              "", check_alarms},
+      Command{kGroup, "check_local_alarms", "", "Fails if an alarm rings on the node", 0, 0, "",
+              check_local_alarms},
+      Command{kGroup, "check_port_connectivity", "[--address <address>]",
+              "Fails if a listener of the node takes no connection", 0, 0, "address",
+              check_port_connectivity},
+      Command{kGroup, "check_port_listener", "<port>", "Fails if nothing listens on the port", 1, 1,
+              "", check_port_listener},
+      Command{kGroup, "check_protocol_listener", "<protocol>",
+              "Fails if nothing listens for the protocol", 1, 1, "", check_protocol_listener},
+      Command{kGroup, "check_running", "", "Fails if the node does not serve", 0, 0, "",
+              check_running},
+      Command{kGroup, "check_virtual_hosts", "", "Fails if a virtual host does not run", 0, 0, "",
+              check_virtual_hosts},
+      Command{kGroup, "is_running", "", "Fails if the node does not serve", 0, 0, "",
+              check_running},
+      Command{kGroup, "ping", "", "Fails if the node does not answer", 0, 0, "", ping},
+      Command{kGroup, "server_version", "", "Displays the node's version", 0, 0, "",
+              server_version},
+  };
+  return kCommands;
+}
 
 }  // namespace ringtail::ctl

@@ -15,8 +15,6 @@ namespace ringtail::ctl {
 
 namespace {
 
-constexpr std::string_view kGroup = "Cluster";
-
 int cluster_status(Context& context) {
   NodeFacts facts;
   int code = kExitOk;
@@ -220,33 +218,35 @@ int force_boot(Context& context) {
   return status.ok() ? context.done() : context.fail(kExitUnavailable, status.text());
 }
 
-constexpr std::array kCommands = {
-    Command{kGroup, "await_online_nodes", "<count> [--timeout <timeout>]",
-            "Waits until so many nodes of the cluster run", 1, 1, "", await_online_nodes},
-    Command{kGroup, "cluster_status", "", "Displays the nodes of the cluster", 0, 0, "",
-            cluster_status},
-    Command{kGroup, "force_boot", "[<data directory>]",
-            "Lets a stopped node go on without the others of its cluster, which are lost", 0, 1, "",
-            force_boot},
-    Command{kGroup, "force_reset", "",
-            "Forgets all that a node has whose app is stopped, without asking its cluster", 0, 0,
-            "", force_reset},
-    Command{kGroup, "forget_cluster_node", "<node>",
-            "Removes a node that does not run from the cluster, with its queues", 1, 1, "offline",
-            forget_cluster_node},
-    Command{kGroup, "join_cluster", "<node>",
-            "Makes a node whose app is stopped join the cluster of another one when it starts", 1,
-            1, "disc disk ram", join_cluster},
-    Command{kGroup, "reset", "",
-            "Makes a node whose app is stopped leave its cluster and forget all that it has", 0, 0,
-            "", reset},
-    Command{kGroup, "start_app", "", "Starts what serves, after stop_app", 0, 0, "", start_app},
-    Command{kGroup, "stop_app", "", "Stops what serves; the process and its HTTP interface stay", 0,
-            0, "", stop_app},
-};
-
 }  // namespace
 
-std::span<const Command> cluster_commands() { return kCommands; }
+std::span<const Command> cluster_commands() {
+  static constexpr std::string_view kGroup = "Cluster";
+  static constexpr std::array kCommands = {
+      Command{kGroup, "await_online_nodes", "<count> [--timeout <timeout>]",
+              "Waits until so many nodes of the cluster run", 1, 1, "", await_online_nodes},
+      Command{kGroup, "cluster_status", "", "Displays the nodes of the cluster", 0, 0, "",
+              cluster_status},
+      Command{kGroup, "force_boot", "[<data directory>]",
+              "Lets a stopped node go on without the others of its cluster, which are lost", 0, 1,
+              "", force_boot},
+      Command{kGroup, "force_reset", "",
+              "Forgets all that a node has whose app is stopped, without asking its cluster", 0, 0,
+              "", force_reset},
+      Command{kGroup, "forget_cluster_node", "<node>",
+              "Removes a node that does not run from the cluster, with its queues", 1, 1, "offline",
+              forget_cluster_node},
+      Command{kGroup, "join_cluster", "<node>",
+              "Makes a node whose app is stopped join the cluster of another one when it starts", 1,
+              1, "disc disk ram", join_cluster},
+      Command{kGroup, "reset", "",
+              "Makes a node whose app is stopped leave its cluster and forget all that it has", 0,
+              0, "", reset},
+      Command{kGroup, "start_app", "", "Starts what serves, after stop_app", 0, 0, "", start_app},
+      Command{kGroup, "stop_app", "", "Stops what serves; the process and its HTTP interface stay",
+              0, 0, "", stop_app},
+  };
+  return kCommands;
+}
 
 }  // namespace ringtail::ctl

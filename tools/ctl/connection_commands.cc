@@ -11,8 +11,6 @@ namespace ringtail::ctl {
 
 namespace {
 
-constexpr std::string_view kGroup = "Operations";
-
 // False when the request itself failed; a connection that has gone meanwhile is closed too.
 bool close_one(Context& context, const std::string& name, const std::string& reason, int& code) {
   Reply reply;
@@ -87,19 +85,21 @@ int close_all_user_connections(Context& context) {
   return close_each(context, connections, 0, reason);
 }
 
-constexpr std::array kCommands = {
-    Command{kGroup, "close_all_connections",
-            "[--vhost <vhost> --limit <limit>] [--global] <explanation>",
-            "Closes all connections to a virtual host, or to the node", 1, 1,
-            "vhost limit global per-connection-delay", close_all_connections},
-    Command{kGroup, "close_all_user_connections", "<username> <explanation>",
-            "Closes all connections of a user", 2, 2, "", close_all_user_connections},
-    Command{kGroup, "close_connection", "<connection pid or name> <explanation>",
-            "Closes one connection", 2, 2, "", close_connection},
-};
-
 }  // namespace
 
-std::span<const Command> connection_commands() { return kCommands; }
+std::span<const Command> connection_commands() {
+  static constexpr std::string_view kGroup = "Operations";
+  static constexpr std::array kCommands = {
+      Command{kGroup, "close_all_connections",
+              "[--vhost <vhost> --limit <limit>] [--global] <explanation>",
+              "Closes all connections to a virtual host, or to the node", 1, 1,
+              "vhost limit global per-connection-delay", close_all_connections},
+      Command{kGroup, "close_all_user_connections", "<username> <explanation>",
+              "Closes all connections of a user", 2, 2, "", close_all_user_connections},
+      Command{kGroup, "close_connection", "<connection pid or name> <explanation>",
+              "Closes one connection", 2, 2, "", close_connection},
+  };
+  return kCommands;
+}
 
 }  // namespace ringtail::ctl

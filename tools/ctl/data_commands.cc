@@ -20,7 +20,6 @@ using runtime::Code;
 using runtime::Qid;
 using runtime::Status;
 
-constexpr std::string_view kGroup = "Data directory";
 // The exit codes of programs that compare and check.
 constexpr int kExitDamaged = 1;
 constexpr int kExitNotRead = 2;
@@ -235,17 +234,19 @@ int export_messages(Context& context) {
   return export_from(context, data, directory);
 }
 
-constexpr std::array kCommands = {
-    Command{kGroup, "check_data", "<data directory>",
-            "Looks for damage in the files of a node that does not run", 1, 1, "", check_data},
-    Command{kGroup, "export_messages",
-            "<data directory> [--vhost <vhost>] <queue> | <data directory> --directory <name>",
-            "Prints the messages of a queue of a node that does not run, a line of JSON for each",
-            1, 2, "vhost directory", export_messages},
-};
-
 }  // namespace
 
-std::span<const Command> data_commands() { return kCommands; }
+std::span<const Command> data_commands() {
+  static constexpr std::string_view kGroup = "Data directory";
+  static constexpr std::array kCommands = {
+      Command{kGroup, "check_data", "<data directory>",
+              "Looks for damage in the files of a node that does not run", 1, 1, "", check_data},
+      Command{kGroup, "export_messages",
+              "<data directory> [--vhost <vhost>] <queue> | <data directory> --directory <name>",
+              "Prints the messages of a queue of a node that does not run, a line of JSON for each",
+              1, 2, "vhost directory", export_messages},
+  };
+  return kCommands;
+}
 
 }  // namespace ringtail::ctl

@@ -13,8 +13,6 @@ namespace ringtail::ctl {
 
 namespace {
 
-constexpr std::string_view kGroup = "Definitions";
-
 bool json_wanted(Context& context, int& code) {
   if (context.line.value("format", "json") == "json") return true;
   code = context.fail(kExitUsage, fmt::format("there is no format '{}': json is",
@@ -74,18 +72,20 @@ int import_definitions(Context& context) {
   return reply.good() ? context.done() : context.refused(reply);
 }
 
-constexpr std::array kCommands = {
-    Command{kGroup, "export_definitions", "[--vhost <vhost>] <file_path | \"-\"> [--format json]",
-            "Writes all that is declared, of the broker or one virtual host, to a file", 1, 1,
-            "vhost format", export_definitions},
-    Command{kGroup, "import_definitions",
-            "[--vhost <vhost>] <file_path | \"-\"> [--format json] [--skip-if-unchanged]",
-            "Declares what a file of definitions holds; nothing is removed", 0, 1,
-            "vhost format skip-if-unchanged", import_definitions},
-};
-
 }  // namespace
 
-std::span<const Command> definition_commands() { return kCommands; }
+std::span<const Command> definition_commands() {
+  static constexpr std::string_view kGroup = "Definitions";
+  static constexpr std::array kCommands = {
+      Command{kGroup, "export_definitions", "[--vhost <vhost>] <file_path | \"-\"> [--format json]",
+              "Writes all that is declared, of the broker or one virtual host, to a file", 1, 1,
+              "vhost format", export_definitions},
+      Command{kGroup, "import_definitions",
+              "[--vhost <vhost>] <file_path | \"-\"> [--format json] [--skip-if-unchanged]",
+              "Declares what a file of definitions holds; nothing is removed", 0, 1,
+              "vhost format skip-if-unchanged", import_definitions},
+  };
+  return kCommands;
+}
 
 }  // namespace ringtail::ctl

@@ -11,7 +11,6 @@ namespace ringtail::ctl {
 
 namespace {
 
-constexpr std::string_view kGroup = "Monitoring, observability and health checks";
 // What list_queues waits when nothing else is said, as RabbitMQ's does.
 constexpr double kQueuesTimeoutS = 60;
 
@@ -315,27 +314,29 @@ int list_hashes(Context& context) {
 constexpr std::string_view kInVhost = "[--vhost <vhost>] [--no-table-headers] [<column> ...]";
 constexpr std::string_view kOfNode = "[--no-table-headers] [<column> ...]";
 
-constexpr std::array kCommands = {
-    Command{kGroup, "list_bindings", kInVhost, "Lists bindings of a virtual host", 0, kAnyNumber,
-            "vhost", list_bindings},
-    Command{kGroup, "list_channels", kOfNode, "Lists channels", 0, kAnyNumber, "", list_channels},
-    Command{kGroup, "list_connections", kOfNode, "Lists connections of clients", 0, kAnyNumber, "",
-            list_connections},
-    Command{kGroup, "list_consumers", kInVhost, "Lists consumers of a virtual host", 0, kAnyNumber,
-            "vhost", list_consumers},
-    Command{kGroup, "list_exchanges", kInVhost, "Lists exchanges of a virtual host", 0, kAnyNumber,
-            "vhost", list_exchanges},
-    Command{kGroup, "list_hashes", "", "Lists the hashes that passwords may have", 0, 0, "",
-            list_hashes},
-    Command{kGroup, "list_queues",
-            "[--vhost <vhost>] [--online] [--offline] [--local] [--no-table-headers] [<column> "
-            "...] [--timeout <timeout>]",
-            "Lists queues of a virtual host and what is in them", 0, kAnyNumber,
-            "vhost online offline local", list_queues},
-};
-
 }  // namespace
 
-std::span<const Command> list_commands() { return kCommands; }
+std::span<const Command> list_commands() {
+  static constexpr std::string_view kGroup = "Monitoring, observability and health checks";
+  static constexpr std::array kCommands = {
+      Command{kGroup, "list_bindings", kInVhost, "Lists bindings of a virtual host", 0, kAnyNumber,
+              "vhost", list_bindings},
+      Command{kGroup, "list_channels", kOfNode, "Lists channels", 0, kAnyNumber, "", list_channels},
+      Command{kGroup, "list_connections", kOfNode, "Lists connections of clients", 0, kAnyNumber,
+              "", list_connections},
+      Command{kGroup, "list_consumers", kInVhost, "Lists consumers of a virtual host", 0,
+              kAnyNumber, "vhost", list_consumers},
+      Command{kGroup, "list_exchanges", kInVhost, "Lists exchanges of a virtual host", 0,
+              kAnyNumber, "vhost", list_exchanges},
+      Command{kGroup, "list_hashes", "", "Lists the hashes that passwords may have", 0, 0, "",
+              list_hashes},
+      Command{kGroup, "list_queues",
+              "[--vhost <vhost>] [--online] [--offline] [--local] [--no-table-headers] [<column> "
+              "...] [--timeout <timeout>]",
+              "Lists queues of a virtual host and what is in them", 0, kAnyNumber,
+              "vhost online offline local", list_queues},
+  };
+  return kCommands;
+}
 
 }  // namespace ringtail::ctl

@@ -12,8 +12,6 @@ namespace ringtail::ctl {
 
 namespace {
 
-constexpr std::string_view kGroup = "Nodes";
-
 std::string gigabytes(const Json& bytes) {
   return fmt::format("{:.4f} gb", bytes.is_number() ? bytes.get<double>() / 1e9 : 0.0);
 }
@@ -182,20 +180,22 @@ int set_vm_memory_high_watermark(Context& context) {
                    words.back());
 }
 
-constexpr std::array kCommands = {
-    Command{kGroup, "await_startup", "[--timeout <timeout>]", "Waits until the node serves", 0, 0,
-            "", await_startup},
-    Command{kGroup, "set_disk_free_limit", "<size> | mem_relative <times>",
-            "Sets the free disk space below which publishers wait, until the node stops", 1, 2, "",
-            set_disk_free_limit},
-    Command{kGroup, "set_vm_memory_high_watermark", "<part> | absolute <size>",
-            "Sets the memory above which publishers wait, until the node stops", 1, 2, "",
-            set_vm_memory_high_watermark},
-    Command{kGroup, "status", "", "Displays status of a node", 0, 0, "", status},
-};
-
 }  // namespace
 
-std::span<const Command> node_commands() { return kCommands; }
+std::span<const Command> node_commands() {
+  static constexpr std::string_view kGroup = "Nodes";
+  static constexpr std::array kCommands = {
+      Command{kGroup, "await_startup", "[--timeout <timeout>]", "Waits until the node serves", 0, 0,
+              "", await_startup},
+      Command{kGroup, "set_disk_free_limit", "<size> | mem_relative <times>",
+              "Sets the free disk space below which publishers wait, until the node stops", 1, 2,
+              "", set_disk_free_limit},
+      Command{kGroup, "set_vm_memory_high_watermark", "<part> | absolute <size>",
+              "Sets the memory above which publishers wait, until the node stops", 1, 2, "",
+              set_vm_memory_high_watermark},
+      Command{kGroup, "status", "", "Displays status of a node", 0, 0, "", status},
+  };
+  return kCommands;
+}
 
 }  // namespace ringtail::ctl

@@ -9,8 +9,6 @@ namespace ringtail::ctl {
 
 namespace {
 
-constexpr std::string_view kGroup = "Parameters";
-
 int put(Context& context, const std::vector<std::string>& path, const std::string& text,
         Json body) {
   const Json value = Json::parse(text, nullptr, false);
@@ -100,23 +98,25 @@ int list_global_parameters(Context& context) {
   return context.print(table);
 }
 
-constexpr std::array kCommands = {
-    Command{kGroup, "clear_global_parameter", "<name>", "Removes a global runtime parameter", 1, 1,
-            "", clear_global_parameter},
-    Command{kGroup, "clear_parameter", "[--vhost <vhost>] <component_name> <name>",
-            "Removes a runtime parameter", 2, 2, "vhost", clear_parameter},
-    Command{kGroup, "list_global_parameters", "[--no-table-headers]",
-            "Lists global runtime parameters", 0, 0, "", list_global_parameters},
-    Command{kGroup, "list_parameters", "[--vhost <vhost>] [--no-table-headers]",
-            "Lists the runtime parameters of a virtual host", 0, 0, "vhost", list_parameters},
-    Command{kGroup, "set_global_parameter", "<name> <value>", "Sets a global runtime parameter", 2,
-            2, "", set_global_parameter},
-    Command{kGroup, "set_parameter", "[--vhost <vhost>] <component_name> <name> <value>",
-            "Sets a runtime parameter", 3, 3, "vhost", set_parameter},
-};
-
 }  // namespace
 
-std::span<const Command> parameter_commands() { return kCommands; }
+std::span<const Command> parameter_commands() {
+  static constexpr std::string_view kGroup = "Parameters";
+  static constexpr std::array kCommands = {
+      Command{kGroup, "clear_global_parameter", "<name>", "Removes a global runtime parameter", 1,
+              1, "", clear_global_parameter},
+      Command{kGroup, "clear_parameter", "[--vhost <vhost>] <component_name> <name>",
+              "Removes a runtime parameter", 2, 2, "vhost", clear_parameter},
+      Command{kGroup, "list_global_parameters", "[--no-table-headers]",
+              "Lists global runtime parameters", 0, 0, "", list_global_parameters},
+      Command{kGroup, "list_parameters", "[--vhost <vhost>] [--no-table-headers]",
+              "Lists the runtime parameters of a virtual host", 0, 0, "vhost", list_parameters},
+      Command{kGroup, "set_global_parameter", "<name> <value>", "Sets a global runtime parameter",
+              2, 2, "", set_global_parameter},
+      Command{kGroup, "set_parameter", "[--vhost <vhost>] <component_name> <name> <value>",
+              "Sets a runtime parameter", 3, 3, "vhost", set_parameter},
+  };
+  return kCommands;
+}
 
 }  // namespace ringtail::ctl

@@ -10,8 +10,6 @@ namespace ringtail::ctl {
 
 namespace {
 
-constexpr std::string_view kGroup = "Policies";
-
 // The two kinds differ in where they lie and what they are called.
 struct Kind {
   const char* path;
@@ -100,24 +98,27 @@ constexpr std::string_view kSetSynopsis =
     "[--vhost <vhost>] [--priority <priority>] [--apply-to <apply-to>] <name> <pattern> "
     "<definition>";
 
-constexpr std::array kCommands = {
-    Command{kGroup, "clear_operator_policy", "[--vhost <vhost>] <name>",
-            "Removes an operator policy", 1, 1, "vhost", clear_operator_policy},
-    Command{kGroup, "clear_policy", "[--vhost <vhost>] <name>", "Removes a policy", 1, 1, "vhost",
-            clear_policy},
-    Command{kGroup, "list_operator_policies", "[--vhost <vhost>] [--no-table-headers]",
-            "Lists the operator policies of a virtual host", 0, 0, "vhost", list_operator_policies},
-    Command{kGroup, "list_policies", "[--vhost <vhost>] [--no-table-headers]",
-            "Lists the policies of a virtual host", 0, 0, "vhost", list_policies},
-    Command{kGroup, "set_operator_policy", kSetSynopsis,
-            "Sets an operator policy, which limits what policies and clients ask for", 3, 3,
-            "vhost priority apply-to", set_operator_policy},
-    Command{kGroup, "set_policy", kSetSynopsis, "Sets a policy", 3, 3, "vhost priority apply-to",
-            set_policy},
-};
-
 }  // namespace
 
-std::span<const Command> policy_commands() { return kCommands; }
+std::span<const Command> policy_commands() {
+  static constexpr std::string_view kGroup = "Policies";
+  static constexpr std::array kCommands = {
+      Command{kGroup, "clear_operator_policy", "[--vhost <vhost>] <name>",
+              "Removes an operator policy", 1, 1, "vhost", clear_operator_policy},
+      Command{kGroup, "clear_policy", "[--vhost <vhost>] <name>", "Removes a policy", 1, 1, "vhost",
+              clear_policy},
+      Command{kGroup, "list_operator_policies", "[--vhost <vhost>] [--no-table-headers]",
+              "Lists the operator policies of a virtual host", 0, 0, "vhost",
+              list_operator_policies},
+      Command{kGroup, "list_policies", "[--vhost <vhost>] [--no-table-headers]",
+              "Lists the policies of a virtual host", 0, 0, "vhost", list_policies},
+      Command{kGroup, "set_operator_policy", kSetSynopsis,
+              "Sets an operator policy, which limits what policies and clients ask for", 3, 3,
+              "vhost priority apply-to", set_operator_policy},
+      Command{kGroup, "set_policy", kSetSynopsis, "Sets a policy", 3, 3, "vhost priority apply-to",
+              set_policy},
+  };
+  return kCommands;
+}
 
 }  // namespace ringtail::ctl

@@ -10,8 +10,6 @@ namespace ringtail::ctl {
 
 namespace {
 
-constexpr std::string_view kGroup = "Queues";
-
 int purge_queue(Context& context) {
   const std::string& queue = context.argument(0);
   const std::string vhost = context.line.vhost();
@@ -89,18 +87,20 @@ int queue_directory(Context& context) {
   return context.done(directory.value());
 }
 
-constexpr std::array kCommands = {
-    Command{kGroup, "delete_queue", "[--vhost <vhost>] <queue> [--if-empty|-e] [--if-unused|-u]",
-            "Deletes a queue", 1, 1, "vhost if-empty if-unused", delete_queue},
-    Command{kGroup, "purge_queue", "[--vhost <vhost>] <queue>",
-            "Removes all ready messages of a queue", 1, 1, "vhost", purge_queue},
-    Command{kGroup, "queue_directory", "[--vhost <vhost>] <queue> | --find <directory>",
-            "Says in which directory a queue lies, or which queue lies in one", 0, 1, "vhost find",
-            queue_directory},
-};
-
 }  // namespace
 
-std::span<const Command> queue_commands() { return kCommands; }
+std::span<const Command> queue_commands() {
+  static constexpr std::string_view kGroup = "Queues";
+  static constexpr std::array kCommands = {
+      Command{kGroup, "delete_queue", "[--vhost <vhost>] <queue> [--if-empty|-e] [--if-unused|-u]",
+              "Deletes a queue", 1, 1, "vhost if-empty if-unused", delete_queue},
+      Command{kGroup, "purge_queue", "[--vhost <vhost>] <queue>",
+              "Removes all ready messages of a queue", 1, 1, "vhost", purge_queue},
+      Command{kGroup, "queue_directory", "[--vhost <vhost>] <queue> | --find <directory>",
+              "Says in which directory a queue lies, or which queue lies in one", 0, 1,
+              "vhost find", queue_directory},
+  };
+  return kCommands;
+}
 
 }  // namespace ringtail::ctl

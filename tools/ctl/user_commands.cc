@@ -12,7 +12,6 @@ namespace ringtail::ctl {
 
 namespace {
 
-constexpr std::string_view kGroup = "Users";
 constexpr const char* kHintAfterAdd =
     "Done. Don't forget to grant the user permissions to some virtual hosts! See 'rabbitmqctl help "
     "set_permissions' to learn more.";
@@ -220,36 +219,38 @@ int list_user_limits(Context& context) {
   return context.print(table);
 }
 
-constexpr std::array kCommands = {
-    Command{kGroup, "add_user", "<username> [<password>] [--pre-hashed-password]",
-            "Creates a new user, without permissions for any virtual host", 1, 2,
-            "pre-hashed-password", add_user},
-    Command{kGroup, "authenticate_user", "<username> [<password>]",
-            "Tries to log in as a user; the exit code is not 0 if that fails", 1, 2, "",
-            authenticate_user},
-    Command{kGroup, "change_password", "<username> [<password>]", "Changes a user's password", 1, 2,
-            "", change_password},
-    Command{kGroup, "clear_password", "<username>",
-            "Removes a user's password: no login by password", 1, 1, "", clear_password},
-    Command{kGroup, "clear_user_limits", "<username> <limit_name> | all",
-            "Removes a user's limits of connections and channels", 2, 2, "", clear_user_limits},
-    Command{kGroup, "delete_user", "<username>", "Removes a user and what the user may do", 1, 1,
-            "", delete_user},
-    Command{kGroup, "hash_password", "[<password>]",
-            "Prints a password's salted hash, as definitions have it", 0, 1, "", hash_password},
-    Command{kGroup, "list_user_limits", "[--user <username>] [--global]",
-            "Displays limits of users", 0, 0, "user global", list_user_limits},
-    Command{kGroup, "list_users", "[--no-table-headers] [--timeout <timeout>]",
-            "Lists users and their tags", 0, 0, "", list_users},
-    Command{kGroup, "set_user_limits", "<username> <definition>",
-            "Sets a user's limits, {\"max-connections\": 10, \"max-channels\": 100}", 2, 2, "",
-            set_user_limits},
-    Command{kGroup, "set_user_tags", "<username> <tag> [...]",
-            "Replaces a user's tags; none clears them", 1, kAnyNumber, "", set_user_tags},
-};
-
 }  // namespace
 
-std::span<const Command> user_commands() { return kCommands; }
+std::span<const Command> user_commands() {
+  static constexpr std::string_view kGroup = "Users";
+  static constexpr std::array kCommands = {
+      Command{kGroup, "add_user", "<username> [<password>] [--pre-hashed-password]",
+              "Creates a new user, without permissions for any virtual host", 1, 2,
+              "pre-hashed-password", add_user},
+      Command{kGroup, "authenticate_user", "<username> [<password>]",
+              "Tries to log in as a user; the exit code is not 0 if that fails", 1, 2, "",
+              authenticate_user},
+      Command{kGroup, "change_password", "<username> [<password>]", "Changes a user's password", 1,
+              2, "", change_password},
+      Command{kGroup, "clear_password", "<username>",
+              "Removes a user's password: no login by password", 1, 1, "", clear_password},
+      Command{kGroup, "clear_user_limits", "<username> <limit_name> | all",
+              "Removes a user's limits of connections and channels", 2, 2, "", clear_user_limits},
+      Command{kGroup, "delete_user", "<username>", "Removes a user and what the user may do", 1, 1,
+              "", delete_user},
+      Command{kGroup, "hash_password", "[<password>]",
+              "Prints a password's salted hash, as definitions have it", 0, 1, "", hash_password},
+      Command{kGroup, "list_user_limits", "[--user <username>] [--global]",
+              "Displays limits of users", 0, 0, "user global", list_user_limits},
+      Command{kGroup, "list_users", "[--no-table-headers] [--timeout <timeout>]",
+              "Lists users and their tags", 0, 0, "", list_users},
+      Command{kGroup, "set_user_limits", "<username> <definition>",
+              "Sets a user's limits, {\"max-connections\": 10, \"max-channels\": 100}", 2, 2, "",
+              set_user_limits},
+      Command{kGroup, "set_user_tags", "<username> <tag> [...]",
+              "Replaces a user's tags; none clears them", 1, kAnyNumber, "", set_user_tags},
+  };
+  return kCommands;
+}
 
 }  // namespace ringtail::ctl

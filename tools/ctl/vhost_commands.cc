@@ -11,8 +11,6 @@ namespace ringtail::ctl {
 
 namespace {
 
-constexpr std::string_view kGroup = "Virtual hosts";
-
 // The broker gives all permissions in a new vhost to the user that makes it over HTTP. RabbitMQ's
 // tools give none: what the user did not have before is taken away again.
 int put_vhost(Context& context, const std::string& vhost, const Json& body) {
@@ -158,27 +156,29 @@ int list_vhost_limits(Context& context) {
   return context.print(table);
 }
 
-constexpr std::array kCommands = {
-    Command{kGroup, "add_vhost",
-            "<vhost> [--description <text>] [--tags <tag>,<tag>] [--default-queue-type <type>]",
-            "Creates a virtual host", 1, 1, "description tags default-queue-type", add_vhost},
-    Command{kGroup, "clear_vhost_limits", "[--vhost <vhost>]", "Removes a virtual host's limits", 0,
-            0, "vhost", clear_vhost_limits},
-    Command{kGroup, "delete_vhost", "<vhost>", "Deletes a virtual host and all that is in it", 1, 1,
-            "", delete_vhost},
-    Command{kGroup, "list_vhost_limits", "[--vhost <vhost>] [--global]",
-            "Displays limits of virtual hosts", 0, 0, "vhost global", list_vhost_limits},
-    Command{kGroup, "list_vhosts", "[--no-table-headers] [<column> ...]", "Lists virtual hosts", 0,
-            kAnyNumber, "", list_vhosts},
-    Command{kGroup, "set_vhost_limits", "[--vhost <vhost>] <definition>",
-            "Sets a virtual host's limits, {\"max-connections\": 10, \"max-queues\": 100}", 1, 1,
-            "vhost", set_vhost_limits},
-    Command{kGroup, "set_vhost_tags", "<vhost> <tag> [...]", "Replaces a virtual host's tags", 1,
-            kAnyNumber, "", set_vhost_tags},
-};
-
 }  // namespace
 
-std::span<const Command> vhost_commands() { return kCommands; }
+std::span<const Command> vhost_commands() {
+  static constexpr std::string_view kGroup = "Virtual hosts";
+  static constexpr std::array kCommands = {
+      Command{kGroup, "add_vhost",
+              "<vhost> [--description <text>] [--tags <tag>,<tag>] [--default-queue-type <type>]",
+              "Creates a virtual host", 1, 1, "description tags default-queue-type", add_vhost},
+      Command{kGroup, "clear_vhost_limits", "[--vhost <vhost>]", "Removes a virtual host's limits",
+              0, 0, "vhost", clear_vhost_limits},
+      Command{kGroup, "delete_vhost", "<vhost>", "Deletes a virtual host and all that is in it", 1,
+              1, "", delete_vhost},
+      Command{kGroup, "list_vhost_limits", "[--vhost <vhost>] [--global]",
+              "Displays limits of virtual hosts", 0, 0, "vhost global", list_vhost_limits},
+      Command{kGroup, "list_vhosts", "[--no-table-headers] [<column> ...]", "Lists virtual hosts",
+              0, kAnyNumber, "", list_vhosts},
+      Command{kGroup, "set_vhost_limits", "[--vhost <vhost>] <definition>",
+              "Sets a virtual host's limits, {\"max-connections\": 10, \"max-queues\": 100}", 1, 1,
+              "vhost", set_vhost_limits},
+      Command{kGroup, "set_vhost_tags", "<vhost> <tag> [...]", "Replaces a virtual host's tags", 1,
+              kAnyNumber, "", set_vhost_tags},
+  };
+  return kCommands;
+}
 
 }  // namespace ringtail::ctl
