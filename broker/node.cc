@@ -28,9 +28,20 @@ std::string host_of_node(const runtime::Config& config) {
   return config.node_name.substr(config.node_name.find('@') + 1);
 }
 
+// Null without cluster_ssl_options.
+runtime::Result<std::unique_ptr<cluster::LinkTls>> load_link_tls(const runtime::Config& config) {
+  std::unique_ptr<cluster::LinkTls> tls;
+  if (config.cluster.tls.cert_file.empty()) return tls;
+  tls = std::make_unique<cluster::LinkTls>(config.cluster.tls);
+  RT_TRY(tls->load());
+  return tls;
+}
+
 cluster::ControlPlaneOptions control_options(const runtime::Config& config,
-                                             const cluster::DataDirectory& directory) {
+                                             const cluster::DataDirectory& directory,
+                                             cluster::LinkTls* tls) {
   cluster::ControlPlaneOptions options;
+  options.tls = tls;
   options.identity = directory.identity;
   options.cookie = directory.cookie;
   options.force_boot = directory.force_boot;
@@ -78,6 +89,9 @@ Status Node::read_data_directory() {
       cluster::open_data_directory(side.env(), config_.data_dir, config_.cluster.cookie_file);
   if (!opened.ok()) return opened.status();
   data_directory_ = std::move(opened).value();
+  auto tls = load_link_tls(config_);
+  RT_TRY(tls.status());
+  link_tls_ = std::move(tls).value();
   return {};
 }
 
@@ -92,8 +106,8 @@ void Node::make_shards() {
         node, ShardId{i}, mailboxes_,
         [this, &mine](Shard& shard) {
           mine.broker_shard = std::make_unique<BrokerShard>(shard, config_, shard_count_);
-          mine.bus = std::make_unique<cluster::MessageBus>(shard, shard_count_,
-                                                           data_directory_.cookie, codecs_);
+          mine.bus = std::make_unique<cluster::MessageBus>(
+              shard, shard_count_, data_directory_.cookie, codecs_, link_tls_.get());
           mine.bus->add_watcher(*mine.broker_shard);
           shard.set_remote(mine.bus.get());
         },
@@ -113,7 +127,7 @@ void Node::make_shards() {
       node, ShardId{shard_count_}, mailboxes_,
       [this](Shard& shard) {
         control_ = std::make_unique<cluster::ControlPlane>(
-            shard, control_options(config_, data_directory_));
+            shard, control_options(config_, data_directory_, link_tls_.get()));
       },
       [this](Shard&) { control_.reset(); });
 }
@@ -150,6 +164,7 @@ void Node::reload_certificate() {
   shards_[0].call([this](Shard&) {
     if (listener_ != nullptr) listener_->reload_certificate();
   });
+  shards_.back().call([this](Shard&) { control_->reload_certificate(); });
 }
 
 Status Node::come_to_cluster(bool& empty) {
@@ -219,7 +234,9 @@ Status Node::leave_cluster(const runtime::Config& config) {
   auto opened =
       cluster::open_data_directory(side.env(), config.data_dir, config.cluster.cookie_file);
   if (!opened.ok()) return opened.status();
-  cluster::ControlPlaneOptions options = control_options(config, opened.value());
+  const auto tls = load_link_tls(config);
+  RT_TRY(tls.status());
+  cluster::ControlPlaneOptions options = control_options(config, opened.value(), tls.value().get());
   options.retires = true;
   const ShardId id{options.data_shards};
   runtime::Mailboxes mailboxes(id.value + std::size_t{1});

@@ -65,6 +65,7 @@ class Node {
   std::vector<PerShard> per_shard_;       // each touched by its shard's thread alone
   std::vector<runtime::UvShard> shards_;  // the control shard is the last
   cluster::DataDirectory data_directory_;
+  std::unique_ptr<cluster::LinkTls> link_tls_;  // null: links between nodes are not encrypted
   runtime::LetterCodecs codecs_;
   std::unique_ptr<cluster::ControlPlane> control_;  // on the control shard
   // On shard 0.

@@ -27,9 +27,9 @@ void ControlBus::Burial::turn_end() noexcept {
 }
 
 ControlBus::ControlBus(runtime::Shard& shard, std::string_view cookie,
-                       const ControlOptions& options, ControlReceiver& receiver)
+                       const ControlOptions& options, ControlReceiver& receiver, const LinkTls* tls)
     : shard_(shard),
-      cookie_(cookie),
+      security_(shard.env(), cookie, tls),
       options_(options),
       receiver_(receiver),
       ticks_(shard.env().timers().make([this] { tick(); })),
@@ -130,13 +130,13 @@ void ControlBus::link_arrived(IncomingLink link) {
     if (asked_.size() >= kQuestionsMax) return note("too many questions of other nodes at once");
     const QuestionId id = ++last_question_;
     auto asked = std::make_unique<Asked>(*this, id, hello.identity, std::move(stream).value());
-    asked->start(link.handshake.answer(cookie_, welcome));
+    asked->start(link.handshake.answer(security_.cookie(), welcome));
     asked_[id] = std::move(asked);
     return;
   }
   const NodeId node = hello.identity.node;
   auto inbound = std::make_unique<Inbound>(*this, node, std::move(stream).value());
-  inbound->start(link.handshake.answer(cookie_, welcome));
+  inbound->start(link.handshake.answer(security_.cookie(), welcome));
   std::unique_ptr<Inbound>& place = inbound_[node];
   if (place != nullptr) {
     place->end();

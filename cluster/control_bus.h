@@ -64,8 +64,9 @@ struct ControlAnswer {
 
 class ControlBus {
  public:
+  // `cookie` and `tls` (null: links are not encrypted) outlive this.
   ControlBus(runtime::Shard& shard, std::string_view cookie, const ControlOptions& options,
-             ControlReceiver& receiver);
+             ControlReceiver& receiver, const LinkTls* tls = nullptr);
   ~ControlBus();
   ControlBus(const ControlBus&) = delete;
   ControlBus& operator=(const ControlBus&) = delete;
@@ -132,7 +133,7 @@ class ControlBus {
   std::uint64_t now_ms() const { return shard_.env().clock().monotonic_ms(); }
 
   runtime::Shard& shard_;
-  const std::string_view cookie_;
+  LinkSecurity security_;
   const ControlOptions options_;
   ControlReceiver& receiver_;
   LinkIdentity own_;

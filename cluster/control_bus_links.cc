@@ -42,7 +42,7 @@ OutChain only_message(std::string_view text) {
 // --- messages that go ---
 
 ControlBus::Peer::Peer(ControlBus& bus, NodeId peer, LinkSetup setup)
-    : bus_(bus), node_(peer), link_(bus.shard_.env(), bus.cookie_, std::move(setup), *this) {}
+    : bus_(bus), node_(peer), link_(bus.shard_.env(), bus.security_, std::move(setup), *this) {}
 
 bool ControlBus::Peer::send(ControlKind kind, std::string_view header, OutChain& body) {
   if (lanes_ == nullptr) {
@@ -126,7 +126,7 @@ bool ControlBus::Inbound::envelope(const EnvelopePrefix& prefix, std::string_vie
 }
 
 void ControlBus::Inbound::inbound_ended(InboundLink&, const Status& status) noexcept {
-  if (status.code() == Code::kCorrupt) {
+  if (InboundLink::is_fault(status)) {
     bus_.note("control link from node " + std::to_string(node_.value) + ": " + status.text());
   }
   const auto found = bus_.inbound_.find(node_);
@@ -145,7 +145,7 @@ ControlBus::Question::Question(ControlBus& bus, QuestionId id, LinkSetup setup, 
       done_(std::move(done)),
       timer_(bus.shard_.env().timers().make(
           [this] { finish(Status(Code::kTimeout, link_.setup().peer_name + " did not answer")); })),
-      link_(bus.shard_.env(), bus.cookie_, std::move(setup), *this) {}
+      link_(bus.shard_.env(), bus.security_, std::move(setup), *this) {}
 
 void ControlBus::Question::start() {
   timer_->start(link_.setup().timeout_ms);

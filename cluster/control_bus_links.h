@@ -55,7 +55,7 @@ class ControlBus::Inbound final : public InboundLinkOwner, private EnvelopeSink 
         heard_ms_(bus.now_ms()),
         link_(bus.shard_, std::move(stream), *this) {}
 
-  void start(const std::string& welcome) { link_.start(welcome); }
+  void start(const std::string& welcome) { link_.start(welcome, bus_.security_); }
   void end() { link_.end(); }
   std::uint64_t heard_ms() const { return heard_ms_; }
 
@@ -109,7 +109,7 @@ class ControlBus::Asked final : public InboundLinkOwner, private EnvelopeSink {
         since_ms_(bus.now_ms()),
         link_(bus.shard_, std::move(stream), *this) {}
 
-  void start(const std::string& welcome) { link_.start(welcome); }
+  void start(const std::string& welcome) { link_.start(welcome, bus_.security_); }
   void answer(std::string_view text);
   bool over(std::uint64_t now_ms) const {
     return link_.ended() || now_ms - since_ms_ >= kAnswerTimeoutMs;

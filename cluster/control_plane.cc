@@ -46,7 +46,8 @@ ControlPlane::ControlPlane(runtime::Shard& control, ControlPlaneOptions options)
     : shard_(control),
       options_(std::move(options)),
       identity_(options_.identity),
-      hub_(control, options_.data_shards, options_.cookie, control_options(options_.times), *this),
+      hub_(control, options_.data_shards, options_.cookie, control_options(options_.times), *this,
+           options_.tls),
       owner_(control, options_.data_shards, *this, *this),
       raft_(control.env(), *this, *this, raft_options(options_),
             {[this](const Status& why) { fail(why); },
@@ -58,6 +59,9 @@ ControlPlane::ControlPlane(runtime::Shard& control, ControlPlaneOptions options)
   RT_CHECK(control.id().value == options_.data_shards, "the control shard comes behind the others");
   owner_.store().add_observer(*this);
   timer_ = control.env().timers().make([this] { tick(); });
+  if (options_.tls == nullptr) return;
+  certificate_timer_ = control.env().timers().make([this] { reload_certificate(); });
+  certificate_timer_->start(runtime::kTlsFilesCheckMs, runtime::kTlsFilesCheckMs);
 }
 
 ControlPlane::~ControlPlane() = default;
@@ -76,6 +80,16 @@ void ControlPlane::start(std::function<void(const Started&)> done,
   // back as if it had promised nothing.
   const bool had_files = shard_.env().disk().list(raft_directory(options_.data_dir)).ok();
   raft_.open([this, had_files](Result<bool> pristine) { raft_opened(pristine, had_files); });
+}
+
+void ControlPlane::reload_certificate() {
+  if (options_.tls == nullptr) return;
+  const Status status = options_.tls->load();
+  if (!status.ok() && status.text() != certificate_trouble_) {
+    log(LogLevel::kError, "link",
+        "the new certificate between nodes is not used, the old one stays: {}", status.text());
+  }
+  certificate_trouble_ = status.text();
 }
 
 Status ControlPlane::listen() {
@@ -228,8 +242,8 @@ std::uint64_t ControlPlane::tick_ms() const {
 }
 
 LinkIdentity ControlPlane::link_identity() const {
-  return {identity_.cluster,   identity_.force_generation, identity_.node, options_.name, life_,
-          options_.data_shards};
+  return {identity_.cluster,    identity_.force_generation, identity_.node, options_.name, life_,
+          options_.data_shards, options_.tls != nullptr};
 }
 
 MemberAddress ControlPlane::own_member() const {

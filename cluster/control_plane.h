@@ -37,6 +37,7 @@ struct ControlPlaneOptions {
   std::string host;  // where peers reach this node
   std::string data_dir;
   std::string cookie;
+  LinkTls* tls = nullptr;  // loaded; outlives the control plane. Null: links are not encrypted
   std::vector<std::string> bind;  // numeric addresses to listen on
   std::uint16_t port = 25672;     // 0: any free one
   std::uint16_t data_shards = 1;
@@ -75,6 +76,9 @@ class ControlPlane final : private ControlReceiver,
   void leave(std::function<void()> done);
   // `done` when the disk lets go.
   void close(std::function<void()> done);
+
+  // Looks whether the certificate files of the links have changed, as it does from time to time.
+  void reload_certificate();
 
   metadata::Owner& metadata() { return owner_; }
   LinkHub& links() { return hub_; }
@@ -177,6 +181,8 @@ class ControlPlane final : private ControlReceiver,
 
   // Leases.
   std::unique_ptr<runtime::Timer> timer_;
+  std::unique_ptr<runtime::Timer> certificate_timer_;  // with TLS between nodes
+  std::string certificate_trouble_;                    // the last that was reported
   Lease lease_;
   LeaderWatch watch_;
   NodeId former_leader_;  // the last one that was another, or this node

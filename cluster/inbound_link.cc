@@ -11,8 +11,13 @@ InboundLink::InboundLink(runtime::Shard& shard, std::unique_ptr<runtime::Stream>
                          InboundLinkOwner& owner)
     : shard_(shard), stream_(std::move(stream)), owner_(owner) {}
 
-void InboundLink::start(const std::string& welcome) {
+void InboundLink::start(const std::string& welcome, LinkSecurity& security) {
   output_.append_copy(welcome.data(), welcome.size());
+  if (security.has_tls()) {
+    stream_->write(output_);
+    stream_ = security.accepted(std::move(stream_));
+    output_.append_copy(&kTlsReady, sizeof(kTlsReady));
+  }
   write_on();
   stream_->start(*this);
 }

@@ -14,6 +14,7 @@
 #include "broker/runtime/net.h"
 #include "broker/runtime/shard.h"
 #include "cluster/link_frame.h"
+#include "cluster/link_tls.h"
 
 namespace ringtail::cluster {
 
@@ -34,14 +35,19 @@ class InboundLink final : public runtime::StreamEvents, private runtime::TurnTas
   InboundLink(runtime::Shard& shard, std::unique_ptr<runtime::Stream> stream,
               InboundLinkOwner& owner);
 
-  // Sends the welcome and begins to read.
-  void start(const std::string& welcome);
+  // Sends the welcome, and begins to read what is secured from here on. `security` outlives this.
+  void start(const std::string& welcome, LinkSecurity& security);
   // Frames up to this number have arrived; the peer is told at the end of the turn.
   void acknowledge(std::uint64_t number);
   // Something else to write, in order; takes all of it. With `last` the link ends when it is out.
   void write(runtime::OutChain& bytes, bool last);
   void end();
   bool ended() const { return stream_ == nullptr; }
+  // It ended for what the peer has sent (no TLS, a certificate of another authority, no frames),
+  // and not because connections end.
+  static bool is_fault(const runtime::Status& status) {
+    return status.code() == runtime::Code::kCorrupt || status.code() == runtime::Code::kInvalid;
+  }
 
  private:
   void turn_end() noexcept override;

@@ -5,9 +5,9 @@
 namespace ringtail::cluster {
 
 LinkHub::LinkHub(runtime::Shard& shard, std::uint16_t data_shards, std::string_view cookie,
-                 const ControlOptions& options, ControlReceiver& receiver)
+                 const ControlOptions& options, ControlReceiver& receiver, const LinkTls* tls)
     : directory_(shard, data_shards),
-      control_(shard, cookie, options, receiver),
+      control_(shard, cookie, options, receiver, tls),
       listener_(shard.env(), cookie, *this) {}
 
 void LinkHub::set_own(const LinkIdentity& own) {

@@ -17,7 +17,7 @@ class LinkHub final : private PeerListenerOwner {
  public:
   // On the control shard, whose id is data_shards. The rest outlives this.
   LinkHub(runtime::Shard& shard, std::uint16_t data_shards, std::string_view cookie,
-          const ControlOptions& options, ControlReceiver& receiver);
+          const ControlOptions& options, ControlReceiver& receiver, const LinkTls* tls = nullptr);
 
   // Before listening: who this node is; again when its cluster, life or name changes.
   void set_own(const LinkIdentity& own);

@@ -26,6 +26,7 @@ struct LinkIdentity {
   std::string name;  // "rabbit@host", at most 255 bytes
   NodeLife life = 0;
   std::uint16_t shards = 0;  // how many data shards it has
+  bool tls = false;          // its links are secured by TLS (link_tls.h)
 
   friend bool operator==(const LinkIdentity&, const LinkIdentity&) = default;
 };

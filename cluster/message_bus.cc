@@ -28,10 +28,10 @@ constexpr std::size_t kHeaderKept = 1024 * 1024;
 }  // namespace
 
 MessageBus::MessageBus(runtime::Shard& shard, std::uint16_t data_shards, std::string_view cookie,
-                       const runtime::LetterCodecs& codecs)
+                       const runtime::LetterCodecs& codecs, const LinkTls* tls)
     : shard_(shard),
       data_shards_(data_shards),
-      cookie_(cookie),
+      security_(shard.env(), cookie, tls),
       codecs_(codecs),
       address_(shard.add(kMessageBusActor, *this)),
       silence_(shard.env().timers().make([this] { look_for_silence(); })) {
@@ -181,7 +181,7 @@ void MessageBus::data_link(DataLinkLetter& letter) {
   LinkWelcome welcome;
   welcome.identity = peer->own();
   welcome.last_received = arrival.last_received();
-  arrival.welcome(handshake.answer(cookie_, welcome));
+  arrival.welcome(handshake.answer(security_.cookie(), welcome));
 }
 
 void MessageBus::refuse(runtime::Stream& stream, const AcceptorHandshake& handshake) {
@@ -189,7 +189,7 @@ void MessageBus::refuse(runtime::Stream& stream, const AcceptorHandshake& handsh
   welcome.identity.node = shard_.node();
   welcome.refusal = Refusal::kNotReady;
   welcome.reason = "its life has just ended here";
-  const std::string answer = handshake.answer(cookie_, welcome);
+  const std::string answer = handshake.answer(security_.cookie(), welcome);
   runtime::OutChain chain;
   chain.append_copy(answer.data(), answer.size());
   stream.write(chain);

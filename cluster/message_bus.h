@@ -26,6 +26,7 @@
 #include "broker/runtime/envelope.h"
 #include "broker/runtime/shard.h"
 #include "cluster/envelope_stream.h"
+#include "cluster/link_tls.h"
 #include "cluster/peer_letters.h"
 #include "cluster/peer_watcher.h"
 #include "cluster/quiet_log.h"
@@ -39,7 +40,7 @@ class MessageBus final : public runtime::Actor,
   // The node's data shards have the ids 0 to data_shards - 1, its control shard the id data_shards.
   // The rest outlives this.
   MessageBus(runtime::Shard& shard, std::uint16_t data_shards, std::string_view cookie,
-             const runtime::LetterCodecs& codecs);
+             const runtime::LetterCodecs& codecs, const LinkTls* tls = nullptr);
   ~MessageBus() override;
   MessageBus(const MessageBus&) = delete;
   MessageBus& operator=(const MessageBus&) = delete;
@@ -83,7 +84,7 @@ class MessageBus final : public runtime::Actor,
 
   runtime::Shard& shard_;
   const std::uint16_t data_shards_;
-  const std::string_view cookie_;
+  LinkSecurity security_;
   const runtime::LetterCodecs& codecs_;
   const runtime::Address address_;
   std::vector<PeerWatcher*> watchers_;

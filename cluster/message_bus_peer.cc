@@ -43,7 +43,7 @@ Status MessageBus::Arrival::inbound_frame(InboundLink& link,
 }
 
 void MessageBus::Arrival::inbound_ended(InboundLink&, const Status& status) noexcept {
-  if (status.code() == Code::kCorrupt) {
+  if (InboundLink::is_fault(status)) {
     bus_.note("link from " + peer_name_ + ": " + status.text());
   }
 }
@@ -64,7 +64,7 @@ MessageBus::Peer::Peer(MessageBus& bus, const PeerUpLetter& letter)
   setup.addresses = letter.peer.addresses;
   setup.timeout_ms = kLinkTimeoutMs;
   setup.silence_ms = kAcknowledgeTimeoutMs;
-  link_ = std::make_unique<PeerLink>(bus.shard_.env(), bus.cookie_, std::move(setup), *this);
+  link_ = std::make_unique<PeerLink>(bus.shard_.env(), bus.security_, std::move(setup), *this);
 }
 
 void MessageBus::Peer::update(const PeerUpLetter& letter) {

@@ -26,7 +26,7 @@ class MessageBus::Arrival final : public InboundLinkOwner, private EnvelopeSink 
 
   // Another connection carries it from now on; the former one, if any, is ended.
   void carry(std::unique_ptr<runtime::Stream> stream);
-  void welcome(const std::string& answer) { link_->start(answer); }
+  void welcome(const std::string& answer) { link_->start(answer, bus_.security_); }
   std::uint64_t last_received() const { return session_.last_received(); }
 
  private:

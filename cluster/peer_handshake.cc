@@ -104,6 +104,7 @@ void append_identity(std::string& to, const LinkIdentity& identity) {
   append_short_string(to, identity.name);
   append_number(to, identity.life);
   append_number(to, identity.shards);
+  append_number(to, static_cast<std::uint8_t>(identity.tls));
 }
 
 // Reads fields from the front; once something is missing, everything is.
@@ -127,6 +128,7 @@ class Fields {
     identity.name = short_string();
     identity.life = number<std::uint64_t>();
     identity.shards = number<std::uint16_t>();
+    identity.tls = number<std::uint8_t>() != 0;
     return identity;
   }
   // All was there, and nothing else.
@@ -207,6 +209,8 @@ std::string_view to_text(Refusal refusal) {
       return "unknown node";
     case Refusal::kNotReady:
       return "not ready";
+    case Refusal::kOtherTls:
+      return "TLS on one side";
   }
   return "for a reason that this version does not know";
 }
@@ -367,6 +371,12 @@ Refusal check_hello(const LinkHello& hello, const LinkIdentity& own, std::string
   if (hello.to_node != NodeId{} && hello.to_node != own.node) {
     reason = "this is " + own.name + ", another node than the one meant";
     return Refusal::kWrongNode;
+  }
+  if (hello.identity.tls != own.tls) {
+    const std::string& with = own.tls ? own.name : hello.identity.name;
+    const std::string& without = own.tls ? hello.identity.name : own.name;
+    reason = with + " has cluster_ssl_options, " + without + " has none";
+    return Refusal::kOtherTls;
   }
   if (hello.kind == LinkKind::kJoin) return Refusal::kNone;
   if (own.cluster == ClusterId{}) {

@@ -24,8 +24,8 @@
 
 namespace ringtail::cluster {
 
-inline constexpr std::uint8_t kLinkVersionMin = 1;
-inline constexpr std::uint8_t kLinkVersionMax = 1;
+inline constexpr std::uint8_t kLinkVersionMin = 2;
+inline constexpr std::uint8_t kLinkVersionMax = 2;
 
 using Nonce = std::array<std::uint8_t, 32>;
 using Proof = std::array<std::uint8_t, 32>;
@@ -53,6 +53,7 @@ enum class Refusal : std::uint8_t {
   kUnknownLife = 3,   // of either; may pass
   kUnknownNode = 4,   // it is no member, as far as is known here; may pass
   kNotReady = 5,      // may pass
+  kOtherTls = 6,      // one of the two secures its links by TLS, the other does not
 };
 std::string_view to_text(Refusal refusal);
 

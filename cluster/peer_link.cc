@@ -68,10 +68,9 @@ std::string_view to_text(LinkEnd end) {
   return "";
 }
 
-PeerLink::PeerLink(runtime::Env& env, std::string_view cookie, LinkSetup setup,
-                   PeerLinkOwner& owner)
+PeerLink::PeerLink(runtime::Env& env, LinkSecurity& security, LinkSetup setup, PeerLinkOwner& owner)
     : env_(env),
-      cookie_(cookie),
+      security_(security),
       setup_(std::move(setup)),
       owner_(owner),
       timer_(env.timers().make([this] { timer_fired(); })) {}
@@ -90,6 +89,9 @@ void PeerLink::transition(State to) {
         return to == State::kHandshake || to == State::kResolving || to == State::kConnecting ||
                to == State::kWaiting || to == State::kEnded;
       case State::kHandshake:
+        return to == State::kSecuring || to == State::kOpen || to == State::kWaiting ||
+               to == State::kEnded;
+      case State::kSecuring:
         return to == State::kOpen || to == State::kWaiting || to == State::kEnded;
       case State::kOpen:
         return to == State::kWaiting || to == State::kEnded;
@@ -117,6 +119,7 @@ void PeerLink::timer_fired() {
     case State::kResolving:
     case State::kConnecting:
     case State::kHandshake:
+    case State::kSecuring:
       return fail(
           LinkEnd::kTimeout,
           Status(Code::kTimeout, "no answer within " + std::to_string(setup_.timeout_ms) + " ms"));
@@ -202,13 +205,14 @@ void PeerLink::connected(Result<std::unique_ptr<Stream>> stream) {
 void PeerLink::on_read(std::span<std::uint8_t> data) noexcept {
   std::span<const std::uint8_t> left = data;
   if (state_ == State::kHandshake && !shake_hands(left)) return;
+  if (state_ == State::kSecuring && !secured(left)) return;
   if (state_ == State::kOpen && !left.empty()) owner_.link_read(*this, left);
 }
 
 // True: the link is open, and `data` is what follows.
 bool PeerLink::shake_hands(std::span<const std::uint8_t>& data) {
   std::string send;
-  switch (handshake_->take(cookie_, data, send)) {
+  switch (handshake_->take(security_.cookie(), data, send)) {
     case DialerHandshake::Step::kMore:
       return false;
     case DialerHandshake::Step::kSend:
@@ -219,6 +223,10 @@ bool PeerLink::shake_hands(std::span<const std::uint8_t>& data) {
       }
       return false;
     case DialerHandshake::Step::kWelcome:
+      if (security_.has_tls() && !data.empty()) {
+        fail(LinkEnd::kBroken, Status(Code::kCorrupt, "more than a welcome in front of TLS"));
+        return false;
+      }
       welcomed();
       return state_ == State::kOpen;
     case DialerHandshake::Step::kFailed:
@@ -229,7 +237,7 @@ bool PeerLink::shake_hands(std::span<const std::uint8_t>& data) {
 }
 
 void PeerLink::welcomed() {
-  const LinkWelcome welcome = handshake_->welcome();
+  const LinkWelcome& welcome = handshake_->welcome();
   const LinkHello& hello = setup_.hello;
   if (welcome.refusal != Refusal::kNone) {
     return fail(
@@ -246,19 +254,43 @@ void PeerLink::welcomed() {
       (hello.to_life != 0 && hello.to_life != welcome.identity.life)) {
     return fail(LinkEnd::kRejected, Status(Code::kUnavailable, "it is another than the one meant"));
   }
-  timer_->stop();
+  welcome_ = welcome;
   handshake_.reset();
+  if (!security_.has_tls()) return open();
+  transition(State::kSecuring);
+  stream_ = security_.dialed(std::move(stream_));
+  stream_->start(*this);
+}
+
+// True: the link is open, and `data` is what follows.
+bool PeerLink::secured(std::span<const std::uint8_t>& data) {
+  if (data.empty()) return false;
+  if (data.front() != kTlsReady) {
+    fail(LinkEnd::kBroken, Status(Code::kCorrupt, "TLS begins with another octet than 1"));
+    return false;
+  }
+  data = data.subspan(1);
+  open();
+  return state_ == State::kOpen;
+}
+
+void PeerLink::open() {
+  timer_->stop();
   opened_ms_ = env_.clock().monotonic_ms();
   transition(State::kOpen);
   quiet_.reset();
-  owner_.link_opened(*this, welcome);
+  owner_.link_opened(*this, std::exchange(welcome_, {}));
 }
 
 void PeerLink::on_written() noexcept {
   if (state_ == State::kOpen) owner_.link_written(*this);
 }
 
-void PeerLink::on_closed(const Status& status) noexcept { fail(end_of(status), status); }
+void PeerLink::on_closed(const Status& status) noexcept {
+  // It does not accept our certificate, or we do not accept its.
+  const bool rejected = state_ == State::kSecuring && status.code() == Code::kInvalid;
+  fail(rejected ? LinkEnd::kRejected : end_of(status), status);
+}
 
 void PeerLink::fail(LinkEnd end, const Status& status) {
   if (state_ == State::kWaiting || state_ == State::kEnded) return;

@@ -17,6 +17,7 @@
 
 #include "broker/runtime/env.h"
 #include "broker/runtime/lifeline.h"
+#include "cluster/link_tls.h"
 #include "cluster/peer_handshake.h"
 #include "cluster/quiet_log.h"
 
@@ -28,7 +29,7 @@ enum class LinkEnd : std::uint8_t {
   kClosed,       // the peer, or its kernel, ended the connection
   kTimeout,      // no answer, or silence
   kUnreachable,  // no way to the machine, or its name is not known
-  kRejected,     // the peer answered, and wants no link with us now
+  kRejected,     // the peer answered, and wants no link with us now, or we none with it
   kBroken,       // what came made no sense
 };
 std::string_view to_text(LinkEnd end);
@@ -61,8 +62,8 @@ struct LinkSetup {
 
 class PeerLink final : public runtime::StreamEvents {
  public:
-  // `cookie`, `env` and `owner` outlive this.
-  PeerLink(runtime::Env& env, std::string_view cookie, LinkSetup setup, PeerLinkOwner& owner);
+  // `env`, `security` and `owner` outlive this.
+  PeerLink(runtime::Env& env, LinkSecurity& security, LinkSetup setup, PeerLinkOwner& owner);
   ~PeerLink() override;
   PeerLink(const PeerLink&) = delete;
   PeerLink& operator=(const PeerLink&) = delete;
@@ -88,7 +89,15 @@ class PeerLink final : public runtime::StreamEvents {
   void fail(LinkEnd end, const runtime::Status& status);
 
  private:
-  enum class State : std::uint8_t { kWaiting, kResolving, kConnecting, kHandshake, kOpen, kEnded };
+  enum class State : std::uint8_t {
+    kWaiting,
+    kResolving,
+    kConnecting,
+    kHandshake,
+    kSecuring,  // the handshake is done, the peer has not said yet that TLS stands
+    kOpen,
+    kEnded
+  };
 
   void transition(State to);
   void on_read(std::span<std::uint8_t> data) noexcept override;
@@ -103,11 +112,13 @@ class PeerLink final : public runtime::StreamEvents {
   void address_failed(LinkEnd end, const runtime::Status& status);
   bool shake_hands(std::span<const std::uint8_t>& data);
   void welcomed();
+  bool secured(std::span<const std::uint8_t>& data);
+  void open();
   void timer_fired();
   void wait();
 
   runtime::Env& env_;
-  const std::string_view cookie_;
+  LinkSecurity& security_;
   LinkSetup setup_;
   PeerLinkOwner& owner_;
   State state_ = State::kWaiting;
@@ -119,6 +130,7 @@ class PeerLink final : public runtime::StreamEvents {
   runtime::Status worst_status_;
   std::unique_ptr<runtime::Stream> stream_;
   std::optional<DialerHandshake> handshake_;
+  LinkWelcome welcome_;
   std::uint64_t opened_ms_ = 0;
   unsigned failures_ = 1;     // in a row; what the next wait depends on
   unsigned short_lives_ = 0;  // connections in a row that did not last

@@ -37,6 +37,22 @@ enum class PartitionHandling : unsigned char {
   kAutoheal,
 };
 
+// ssl_options.* of RabbitMQ.
+struct TlsConfig {
+  std::string keys = "ssl_options";  // what they are called in a file, for errors
+  std::string cert_file = {};        // PEM; needed with amqps_port
+  std::string key_file = {};         // PEM; needed with amqps_port
+  std::string key_password = {};
+  std::string ca_file = {};                // PEM; whose signatures on client certificates count
+  bool verify_peer = false;                // ask for a certificate, refuse one that does not verify
+  bool fail_if_no_peer_cert = false;       // with verify_peer: refuse a client that shows none
+  unsigned depth = 1;                      // intermediate certificates
+  std::vector<std::string> versions = {};  // "tlsv1.2", "tlsv1.3"; empty: both
+  std::vector<std::string> ciphers = {};   // OpenSSL names; empty: OpenSSL's defaults
+  bool honor_cipher_order = true;
+  std::uint32_t handshake_timeout_ms = 5000;
+};
+
 struct ClusterConfig {
   // For peers, on every address of `bind`; 0: any free port.
   std::uint16_t port = kClusterPort;
@@ -46,25 +62,13 @@ struct ClusterConfig {
   // cluster_formation.classic_config.nodes.*: names (name@host) of those that begin as one cluster.
   std::vector<std::string> peers;
   std::string cookie_file;  // empty: `cookie` in the data directory
+  // Of the links, cluster_ssl_options.*; without a certificate they are not encrypted.
+  TlsConfig tls = {
+      .keys = "cluster_ssl_options", .verify_peer = true, .fail_if_no_peer_cert = true};
   std::uint32_t heartbeat_ms = 250;
   std::uint32_t lease_ms = 1500;
   std::uint32_t node_down_ms = 2000;
   PartitionHandling partition_handling = PartitionHandling::kPauseMinority;
-};
-
-// ssl_options.* of RabbitMQ.
-struct TlsConfig {
-  std::string cert_file;  // PEM; needed with amqps_port
-  std::string key_file;   // PEM; needed with amqps_port
-  std::string key_password;
-  std::string ca_file;                // PEM; whose signatures on client certificates count
-  bool verify_peer = false;           // ask for a certificate, refuse one that does not verify
-  bool fail_if_no_peer_cert = false;  // with verify_peer: refuse a client that shows none
-  unsigned depth = 1;                 // intermediate certificates
-  std::vector<std::string> versions;  // "tlsv1.2", "tlsv1.3"; empty: both
-  std::vector<std::string> ciphers;   // OpenSSL names; empty: OpenSSL's defaults
-  bool honor_cipher_order = true;
-  std::uint32_t handshake_timeout_ms = 5000;
 };
 
 // Which part of a client's certificate is the user name (mechanism EXTERNAL).

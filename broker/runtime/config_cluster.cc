@@ -151,6 +151,8 @@ bool apply_cluster_key(ConfigDraft& draft, std::string_view key, std::string_vie
     rule = apply_listed_node(draft, value);
   } else if (key == "queue_master_locator") {
     rule = apply_master_locator(draft, value);
+  } else if (key.starts_with("cluster_ssl_options.")) {
+    return apply_link_tls_key(draft.config.cluster.tls, key, value, rule);
   } else {
     return false;
   }
@@ -170,7 +172,7 @@ Status cluster_done(const ConfigDraft& draft) {
             "node_down_ms = " + std::to_string(cluster.node_down_ms) +
                 " is not a tenth more than lease_ms = " + std::to_string(cluster.lease_ms)};
   }
-  return {};
+  return link_tls_done(cluster.tls);
 }
 
 }  // namespace ringtail::runtime

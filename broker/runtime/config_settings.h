@@ -57,6 +57,10 @@ bool apply_tls_key(ConfigDraft& draft, std::string_view key, std::string_view va
                    std::string& rule);
 bool apply_access_key(ConfigDraft& draft, std::string_view key, std::string_view value,
                       std::string& rule);
+// cluster_ssl_options.*, for TLS between nodes.
+bool apply_link_tls_key(TlsConfig& tls, std::string_view key, std::string_view value,
+                        std::string& rule);
+Status link_tls_done(const TlsConfig& tls);
 bool apply_cluster_key(ConfigDraft& draft, std::string_view key, std::string_view value,
                        std::string& rule);
 

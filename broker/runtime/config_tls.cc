@@ -37,13 +37,17 @@ std::string apply_cipher_order(ConfigDraft& draft, std::string_view value) {
   return apply_boolean(draft.config.tls.honor_cipher_order, value);
 }
 
-std::string apply_depth(ConfigDraft& draft, std::string_view value) {
+std::string depth_value(TlsConfig& tls, std::string_view value) {
   std::uint64_t depth = 0;
   if (!parse_whole_number(value, depth) || depth > kDepthLargest) {
     return "is not a number of intermediate certificates (0 to 255)";
   }
-  draft.config.tls.depth = static_cast<unsigned>(depth);
+  tls.depth = static_cast<unsigned>(depth);
   return {};
+}
+
+std::string apply_depth(ConfigDraft& draft, std::string_view value) {
+  return depth_value(draft.config.tls, value);
 }
 
 // An old version beside new ones is left out; alone it would leave nothing to speak (tls_done()).
@@ -170,6 +174,36 @@ std::string apply_amqps_port(ConfigDraft& draft, std::string_view value) {
     return "is not a port (1 to 65535; 0 or none opens none)";
   }
   draft.config.amqps_port = static_cast<std::uint16_t>(port);
+  return {};
+}
+
+bool apply_link_tls_key(TlsConfig& tls, std::string_view key, std::string_view value,
+                        std::string& rule) {
+  const std::string_view name = key.substr(key.find('.') + 1);
+  if (name == "certfile") {
+    rule = apply_text(tls.cert_file, value);
+  } else if (name == "keyfile") {
+    rule = apply_text(tls.key_file, value);
+  } else if (name == "cacertfile") {
+    rule = apply_text(tls.ca_file, value);
+  } else if (name == "password") {
+    rule = apply_text(tls.key_password, value);
+  } else if (name == "depth") {
+    rule = depth_value(tls, value);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+Status link_tls_done(const TlsConfig& tls) {
+  const bool any = !tls.cert_file.empty() || !tls.key_file.empty() || !tls.ca_file.empty();
+  if (!any) return {};
+  if (tls.cert_file.empty()) return needs("TLS between nodes", "cluster_ssl_options.certfile");
+  if (tls.key_file.empty()) return needs("TLS between nodes", "cluster_ssl_options.keyfile");
+  if (tls.ca_file.empty()) {
+    return needs("TLS between nodes", "the cluster's authority: cluster_ssl_options.cacertfile");
+  }
   return {};
 }
 

@@ -49,7 +49,8 @@ class AcceptedSocket;
 class Stream {
  public:
   virtual ~Stream() = default;
-  // Begins to read; events go to `events` from now on.
+  // Begins to read; events go to `events` from now on. Again: they go to another (what speaks TLS
+  // from here on), from within on_read() too, when all of its data is used.
   virtual void start(StreamEvents& events) = 0;
   virtual void pause_reading() = 0;
   virtual void resume_reading() = 0;

@@ -19,7 +19,9 @@ inline runtime::NodeId node_id(std::size_t number) {
 }
 
 struct LinkCluster {
-  LinkCluster(std::uint64_t seed, std::vector<std::uint16_t> shards) : world(seed), layout(shards) {
+  LinkCluster(std::uint64_t seed, std::vector<std::uint16_t> shards,
+              const cluster::LinkTls* all_use = nullptr)
+      : world(seed), layout(shards), tls(all_use) {
     for (std::size_t i = 0; i < shards.size(); ++i) {
       hosts.push_back(std::make_unique<runtime::SimHost>(
           world, std::vector<std::string>{"10.0.0." + std::to_string(i + 1)}));
@@ -31,8 +33,8 @@ struct LinkCluster {
   std::size_t size() const { return nodes.size(); }
   void start(std::size_t number) {
     nodes[number].reset();
-    nodes[number] =
-        std::make_unique<LinkNode>(*hosts[number], node_id(number), layout[number], counts);
+    nodes[number] = std::make_unique<LinkNode>(*hosts[number], node_id(number), layout[number],
+                                               counts, "cookie", tls);
   }
   // All are up in their next life, and know each other.
   void all_up() {
@@ -97,6 +99,7 @@ struct LinkCluster {
 
   runtime::SimWorld world;
   std::vector<std::uint16_t> layout;
+  const cluster::LinkTls* tls;
   LinkCounts counts;
   std::vector<std::unique_ptr<runtime::SimHost>> hosts;
   std::vector<cluster::NodeLife> lives;
@@ -122,11 +125,14 @@ inline void make_trouble(runtime::SimWorld& world) {
 
 // Node 2 is asked for by node 1.
 struct TwoNodes {
-  explicit TwoNodes(std::uint64_t seed = 1, const std::string& second_cookie = "cookie")
+  explicit TwoNodes(std::uint64_t seed = 1, const std::string& second_cookie = "cookie",
+                    const cluster::LinkTls* first_tls = nullptr,
+                    const cluster::LinkTls* second_tls = nullptr)
       : world(seed), host_a(world, {"10.0.0.1"}), host_b(world, {"10.0.0.2"}) {
     world.network().set_name("host-b", {"10.0.0.9", "10.0.0.2"});
-    a = std::make_unique<LinkNode>(host_a, runtime::NodeId{1}, 1, counts);
-    b = std::make_unique<LinkNode>(host_b, runtime::NodeId{2}, 1, counts, second_cookie);
+    a = std::make_unique<LinkNode>(host_a, runtime::NodeId{1}, 1, counts, "cookie", first_tls);
+    b = std::make_unique<LinkNode>(host_b, runtime::NodeId{2}, 1, counts, second_cookie,
+                                   second_tls);
   }
   void link(const std::string& to = "10.0.0.2") {
     a->on_control([&] {

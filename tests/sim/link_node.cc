@@ -78,7 +78,8 @@ class LinkShard::Talker final : public runtime::Actor {
 
 LinkShard::LinkShard(LinkNode& node, std::uint16_t shard)
     : node_(node), shard_(node.node().shard(shard)) {
-  bus_ = std::make_unique<cluster::MessageBus>(shard_, node.shards(), node.cookie(), talk_codecs());
+  bus_ = std::make_unique<cluster::MessageBus>(shard_, node.shards(), node.cookie(), talk_codecs(),
+                                               node.tls());
   bus_->add_watcher(*this);
   shard_.set_remote(bus_.get());
   for (std::size_t i = 0; i < kActors; ++i) talkers_.push_back(std::make_unique<Talker>(*this, i));
@@ -131,11 +132,12 @@ void LinkShard::peer_congested(NodeId node, bool congested) noexcept {
 // --- a node ---
 
 LinkNode::LinkNode(runtime::SimHost& host, NodeId id, std::uint16_t shards, LinkCounts& counts,
-                   const std::string& cookie)
+                   const std::string& cookie, const cluster::LinkTls* tls)
     : host_(host),
       id_(id),
       data_shards_(shards),
       cookie_(cookie),
+      tls_(tls),
       counts_(counts),
       node_(host, id, shards + std::size_t{1}) {
   for (std::uint16_t i = 0; i < shards; ++i) {
@@ -143,7 +145,7 @@ LinkNode::LinkNode(runtime::SimHost& host, NodeId id, std::uint16_t shards, Link
   }
   on_control([&] {
     hub_ = std::make_unique<cluster::LinkHub>(node_.shard(shards), shards, cookie_,
-                                              cluster::ControlOptions{}, *this);
+                                              cluster::ControlOptions{}, *this, tls_);
     hub_->set_own(identity(0));
     REQUIRE(hub_->listener().listen(host.addresses().front(), kPort).ok());
   });
@@ -161,6 +163,7 @@ cluster::LinkIdentity LinkNode::identity(NodeLife life) const {
   made.name = "rabbit@" + host_.addresses().front();
   made.life = life;
   made.shards = data_shards_;
+  made.tls = tls_ != nullptr;
   return made;
 }
 

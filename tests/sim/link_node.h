@@ -83,7 +83,7 @@ class LinkNode final : public cluster::ControlReceiver {
   static constexpr std::uint16_t kPort = 25672;
 
   LinkNode(runtime::SimHost& host, runtime::NodeId id, std::uint16_t shards, LinkCounts& counts,
-           const std::string& cookie = "cookie");
+           const std::string& cookie = "cookie", const cluster::LinkTls* tls = nullptr);
   ~LinkNode() override;
 
   runtime::NodeId id() const { return id_; }
@@ -93,6 +93,7 @@ class LinkNode final : public cluster::ControlReceiver {
   LinkShard& shard(std::size_t number) { return *shards_[number]; }
   LinkCounts& counts() { return counts_; }
   const std::string& cookie() const { return cookie_; }
+  const cluster::LinkTls* tls() const { return tls_; }
   // Who it is, in this life.
   cluster::LinkIdentity identity(cluster::NodeLife life) const;
   cluster::PeerNode as_peer(cluster::NodeLife life) const;
@@ -141,6 +142,7 @@ class LinkNode final : public cluster::ControlReceiver {
   const runtime::NodeId id_;
   const std::uint16_t data_shards_;
   const std::string cookie_;
+  const cluster::LinkTls* const tls_;
   LinkCounts& counts_;
   cluster::NodeLife life_ = 0;
   runtime::SimNode node_;

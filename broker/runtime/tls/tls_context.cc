@@ -88,8 +88,8 @@ Status use_key(SSL_CTX* context, const TlsConfig& config, const TlsFiles& files)
     if (!encrypted)
       return wrong(name, "there is no private key in PEM form in it (" + reason + ")");
     return wrong(name, config.key_password.empty()
-                           ? "it is encrypted; set ssl_options.password"
-                           : "ssl_options.password does not open it (" + reason + ")");
+                           ? "it is encrypted; set " + config.keys + ".password"
+                           : config.keys + ".password does not open it (" + reason + ")");
   }
   if (SSL_CTX_use_PrivateKey(context, key.get()) != 1 || SSL_CTX_check_private_key(context) != 1) {
     return wrong(name, "does not belong to the certificate in '" + config.cert_file + "' (" +
@@ -244,6 +244,19 @@ Result<TlsContext> TlsContext::client(bool verify, std::string_view authorities)
       RT_TRY(use_authorities(context.get(), authorities, "certificate authorities", false));
     }
   }
+  return TlsContext(context.release());
+}
+
+Result<TlsContext> TlsContext::peer(const TlsConfig& config, const TlsFiles& files) {
+  Owned<SSL_CTX> context = new_context(TLS_client_method());
+  RT_TRY(use_versions(context.get(), config));
+  RT_TRY(use_ciphers(context.get(), config));
+  RT_TRY(use_certificate(context.get(), config, files));
+  RT_TRY(use_key(context.get(), config, files));
+  RT_TRY(use_authorities(context.get(), files.authorities,
+                         "certificate authorities file '" + config.ca_file + "'", false));
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+  SSL_CTX_set_verify_depth(context.get(), static_cast<int>(config.depth));
   return TlsContext(context.release());
 }
 

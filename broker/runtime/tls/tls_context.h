@@ -48,6 +48,9 @@ class TlsContext {
   // For outgoing ones. With `verify` the server's certificate must lead to one of `authorities`
   // (PEM; empty: those that the system trusts).
   static Result<TlsContext> client(bool verify, std::string_view authorities);
+  // For outgoing ones between nodes: shows the certificate of `config`, and verifies the other's by
+  // its authorities. Whose name is in it does not matter.
+  static Result<TlsContext> peer(const TlsConfig& config, const TlsFiles& files);
 
   explicit operator bool() const { return context_ != nullptr; }
   ssl_ctx_st* get() const { return context_; }

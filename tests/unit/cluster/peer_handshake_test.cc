@@ -252,10 +252,10 @@ TEST_CASE("handshake: versions without one in common") {
   Pair pair;
   REQUIRE(pair.to_acceptor(pair.dialer.greeting()) == AcceptorHandshake::Step::kSend);
   std::string challenge = pair.from_acceptor;
-  challenge[8] = 2;
-  challenge[9] = 5;
+  challenge[8] = kLinkVersionMax + 1;
+  challenge[9] = kLinkVersionMax + 3;
   CHECK(pair.to_dialer(challenge) == DialerHandshake::Step::kFailed);
-  CHECK(pair.dialer.failure().text().find("2 to 5") != std::string::npos);
+  CHECK(pair.dialer.failure().text().find("3 to 5") != std::string::npos);
   // One that also speaks newer ones is understood.
   Pair newer;
   REQUIRE(newer.to_acceptor(newer.dialer.greeting()) == AcceptorHandshake::Step::kSend);

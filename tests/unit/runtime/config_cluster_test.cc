@@ -84,4 +84,27 @@ TEST_CASE("cluster: times fit each other") {
   complain({"--heartbeat-interval-ms=fast"}, "is not a time");
 }
 
+TEST_CASE("cluster: certificates of the links come together or not at all") {
+  CHECK(of("").cluster.tls.cert_file.empty());
+  const std::string cert = "cluster_ssl_options.certfile = /c.pem\n";
+  const std::string key = "cluster_ssl_options.keyfile = /k.pem\n";
+  const std::string authority = "cluster_ssl_options.cacertfile = /a.pem\n";
+  const TlsConfig tls = of(cert + key + authority +
+                           "cluster_ssl_options.password = secret\n"
+                           "cluster_ssl_options.depth = 3\n")
+                            .cluster.tls;
+  CHECK(tls.cert_file == "/c.pem");
+  CHECK(tls.key_file == "/k.pem");
+  CHECK(tls.ca_file == "/a.pem");
+  CHECK(tls.key_password == "secret");
+  CHECK(tls.depth == 3);
+  CHECK(tls.verify_peer);
+  CHECK(tls.fail_if_no_peer_cert);
+  CHECK(error_of(cert).find("needs cluster_ssl_options.keyfile") != std::string::npos);
+  CHECK(error_of(key).find("needs cluster_ssl_options.certfile") != std::string::npos);
+  CHECK(error_of(cert + key).find("cluster_ssl_options.cacertfile") != std::string::npos);
+  CHECK(error_of("cluster_ssl_options.depth = 256").find("(0 to 255)") != std::string::npos);
+  CHECK(!error_of("cluster_ssl_options.verify = verify_none").empty());
+}
+
 }  // namespace config_cluster_test
