@@ -37,20 +37,9 @@ Status LinkTls::use_new() {
   RT_TRY(client.status());
   runtime::log(runtime::LogLevel::kInfo, "link", "TLS between nodes, certificate: {}",
                runtime::describe_certificate(files_.certificate));
-  const std::lock_guard lock(mutex_);
-  server_ = std::move(server).value();
-  client_ = std::move(client).value();
+  contexts_.store(std::make_shared<const Contexts>(
+      Contexts{std::move(server).value(), std::move(client).value()}));
   return {};
-}
-
-TlsContext LinkTls::server() const {
-  const std::lock_guard lock(mutex_);
-  return server_;
-}
-
-TlsContext LinkTls::client() const {
-  const std::lock_guard lock(mutex_);
-  return client_;
 }
 
 LinkSecurity::LinkSecurity(runtime::Env& env, std::string_view cookie, const LinkTls* tls)

@@ -4,9 +4,9 @@
 // that it takes what the dialer has shown (kTlsReady).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string_view>
 
 #include "broker/runtime/config.h"
@@ -21,7 +21,7 @@ inline constexpr std::uint8_t kTlsReady = 1;
 // The certificates of a node's links; for all its shards, from any thread.
 class LinkTls {
  public:
-  // `config` outlives this; it has a certificate.
+  // `config` outlives this; it has a certificate. To be loaded before links use it.
   explicit LinkTls(const runtime::TlsConfig& config) : config_(config) {}
   LinkTls(const LinkTls&) = delete;
   LinkTls& operator=(const LinkTls&) = delete;
@@ -32,18 +32,21 @@ class LinkTls {
   // The same with what they hold: for links from now on.
   runtime::Status use(runtime::TlsFiles files);
 
-  runtime::TlsContext server() const;
-  runtime::TlsContext client() const;
+  runtime::TlsContext server() const { return contexts_.load()->server; }
+  runtime::TlsContext client() const { return contexts_.load()->client; }
 
  private:
+  struct Contexts {
+    runtime::TlsContext server;
+    runtime::TlsContext client;
+  };
+
   runtime::Status use_new();
 
   const runtime::TlsConfig& config_;
   runtime::TlsFiles files_;  // the last that were tried
   runtime::Status status_;   // and how that went
-  mutable std::mutex mutex_;
-  runtime::TlsContext server_;
-  runtime::TlsContext client_;
+  std::atomic<std::shared_ptr<const Contexts>> contexts_;
 };
 
 // What the links of one shard are secured by. Outlives them.

@@ -34,7 +34,8 @@ MessageBus::MessageBus(runtime::Shard& shard, std::uint16_t data_shards, std::st
       security_(shard.env(), cookie, tls),
       codecs_(codecs),
       address_(shard.add(kMessageBusActor, *this)),
-      silence_(shard.env().timers().make([this] { look_for_silence(); })) {
+      silence_(shard.env().timers().make([this] { look_for_silence(); })),
+      acknowledging_(shard.env().timers().make([this] { acknowledge_now(); })) {
   RT_CHECK(shard.id().value < data_shards, "a message bus on a shard without data");
 }
 
@@ -208,6 +209,17 @@ void MessageBus::look_for_silence() {
   if (awaited) return;
   silence_->stop();
   silence_running_ = false;
+}
+
+void MessageBus::acknowledge_later() {
+  if (acknowledging_runs_) return;
+  acknowledging_runs_ = true;
+  acknowledging_->start(kAcknowledgeDelayMs);
+}
+
+void MessageBus::acknowledge_now() {
+  acknowledging_runs_ = false;
+  for (const auto& [id, peer] : peers_) peer->acknowledge();
 }
 
 void MessageBus::congestion(NodeId peer, bool congested) {

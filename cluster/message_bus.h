@@ -78,6 +78,8 @@ class MessageBus final : public runtime::Actor,
                std::span<const std::uint8_t> body);
   void to_directory(runtime::LetterKind kind, const LifePair& pair);
   void look_for_silence();
+  void acknowledge_later();
+  void acknowledge_now();
   void congestion(runtime::NodeId peer, bool congested);
   void note(const std::string& line);
   Peer* find(runtime::NodeId peer) const;
@@ -93,6 +95,8 @@ class MessageBus final : public runtime::Actor,
   std::map<LifePair, std::size_t> markers_;  // how many buses have said that it is over
   std::unique_ptr<runtime::Timer> silence_;  // runs while acknowledgements are awaited
   bool silence_running_ = false;
+  std::unique_ptr<runtime::Timer> acknowledging_;  // runs while something is not acknowledged
+  bool acknowledging_runs_ = false;
   std::uint64_t looked_ms_ = 0;     // when it was last looked for
   runtime::EncodedLetter encoded_;  // one after the other is written here
   QuietLog quiet_;

@@ -32,14 +32,25 @@ LinkHello hello_of(const PeerUpLetter& letter, runtime::ShardId shard) {
 
 void MessageBus::Arrival::carry(std::unique_ptr<runtime::Stream> stream) {
   link_ = std::make_unique<InboundLink>(bus_.shard_, std::move(stream), *this);
+  unacknowledged_ = 0;  // the welcome says what has come
 }
 
-Status MessageBus::Arrival::inbound_frame(InboundLink& link,
-                                          const FrameReader::Frame& frame) noexcept {
+Status MessageBus::Arrival::inbound_frame(InboundLink&, const FrameReader::Frame& frame) noexcept {
   RT_TRY(session_.receive(frame, *this));
   // What was handed to the shard cannot be lost while this life lasts.
-  link.acknowledge(session_.last_received());
+  unacknowledged_ += kFrameHeaderSize + frame.payload.size();
+  if (unacknowledged_ >= kAcknowledgeBytes) {
+    acknowledge();
+  } else {
+    bus_.acknowledge_later();
+  }
   return {};
+}
+
+void MessageBus::Arrival::acknowledge() {
+  if (unacknowledged_ == 0) return;
+  unacknowledged_ = 0;
+  link_->acknowledge(session_.last_received());
 }
 
 void MessageBus::Arrival::inbound_ended(InboundLink&, const Status& status) noexcept {
@@ -84,6 +95,10 @@ MessageBus::Arrival& MessageBus::Peer::arrival(std::uint16_t shard) {
   std::unique_ptr<Arrival>& found = arrivals_[shard];
   if (found == nullptr) found = std::make_unique<Arrival>(bus_, pair_.peer, shard, name());
   return *found;
+}
+
+void MessageBus::Peer::acknowledge() {
+  for (const auto& [shard, arrival] : arrivals_) arrival->acknowledge();
 }
 
 void MessageBus::Peer::flush() {

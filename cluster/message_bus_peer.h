@@ -28,6 +28,8 @@ class MessageBus::Arrival final : public InboundLinkOwner, private EnvelopeSink 
   void carry(std::unique_ptr<runtime::Stream> stream);
   void welcome(const std::string& answer) { link_->start(answer, bus_.security_); }
   std::uint64_t last_received() const { return session_.last_received(); }
+  // Of what has come and was not acknowledged yet.
+  void acknowledge();
 
  private:
   runtime::Status inbound_frame(InboundLink& link,
@@ -41,6 +43,7 @@ class MessageBus::Arrival final : public InboundLinkOwner, private EnvelopeSink 
   const std::string peer_name_;
   ReceiveSession session_;
   std::unique_ptr<InboundLink> link_;
+  std::size_t unacknowledged_ = 0;  // bytes
 };
 
 class MessageBus::Peer final : public PeerLinkOwner {
@@ -67,6 +70,8 @@ class MessageBus::Peer final : public PeerLinkOwner {
   bool flush_due = false;  // is in to_flush_
 
   Arrival& arrival(std::uint16_t shard);
+  // What has come from all its shards.
+  void acknowledge();
   // True: acknowledgements are awaited. Ends the link when they are overdue.
   bool look_for_silence(std::uint64_t now_ms);
 
