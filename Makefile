@@ -13,6 +13,8 @@ ARGS ?=
 URL ?= amqp://guest:guest@127.0.0.1:5672
 # And its HTTP API: without it the cases that need one are skipped.
 MANAGEMENT ?=
+# `make sim SEED=n` runs everything in the simulator with that seed alone.
+SEED ?=
 # How long `make fuzz` runs each target.
 SECONDS ?= 60
 CMAKE_FLAGS ?=
@@ -89,11 +91,12 @@ else
 	@$(PYTHON) tests/conformance/run.py --broker-binary $(BUILD)/ringtail --build-dir $(BUILD)
 endif
 
-sim: ## whole nodes under the simulator, with ten times the crashes
+sim: ## whole nodes under the simulator, with ten times the seeds, or one (SEED=n)
 	@tools/deps.sh --check build
 	@$(MAKE) configure
 	@cmake --build $(BUILD) -j $(JOBS) --target sim_programs
-	@RINGTAIL_SIM_FACTOR=10 $(PYTHON) tests/run_all.py --build $(BUILD) --only sim
+	@$(if $(SEED),RINGTAIL_SIM_SEED=$(SEED) RINGTAIL_SIM_FACTOR=0,RINGTAIL_SIM_FACTOR=10) \
+	  $(PYTHON) tests/run_all.py --build $(BUILD) --only sim
 
 deps: ## install the Debian packages that building and testing need
 	@tools/deps.sh test

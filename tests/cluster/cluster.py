@@ -11,10 +11,15 @@ import tempfile
 import threading
 import time
 
+import amqp.exceptions
+import kombu
+import kombu.exceptions
 import pika
 
 DURABLE = pika.BasicProperties(delivery_mode=2)
 ERRORS = (pika.exceptions.AMQPError, OSError)
+KOMBU_ERRORS = (amqp.exceptions.AMQPError, amqp.exceptions.MessageNacked,
+                kombu.exceptions.KombuError, OSError)
 
 
 class Wrong(Exception):
@@ -231,6 +236,31 @@ class Publisher(Worker):
             self.confirmed.add(body)
 
 
+class KombuPublisher(Publisher):
+    """The same with kombu over py-amqp, which know nothing of our ways with errors."""
+
+    def run(self):
+        while not self.ending.is_set():
+            try:
+                with kombu.Connection(
+                        'pyamqp://guest:guest@%s:%d//' % (
+                            self.cluster.addresses[self.number], self.cluster.port),
+                        connect_timeout=10, transport_options={
+                            'confirm_publish': True, 'read_timeout': 10}) as connection:
+                    self.work(connection)
+            except KOMBU_ERRORS:
+                wait(0.05)
+
+    def work(self, connection):
+        producer = connection.Producer()
+        while not self.ending.is_set():
+            self.next += 1
+            body = b'%s %d' % (self.queue.encode(), self.next)
+            producer.publish(body, routing_key=self.queue, delivery_mode=2, mandatory=True,
+                             content_type='application/octet-stream', content_encoding='binary')
+            self.confirmed.add(body)
+
+
 class Declarer(Worker):
     """Declares durable queues of ever new names, and binds them; knows what was answered."""
 
@@ -286,12 +316,14 @@ class Load:
 
     def __init__(self, cluster):
         self.cluster = cluster
-        for number in cluster.addresses:
-            with cluster.connect(number) as connection:
-                connection.channel().queue_declare('q-%d' % number, durable=True)
         nodes = list(cluster.addresses)
-        self.publishers = [Publisher(cluster, nodes[(n + 1) % len(nodes)], 'q-%d' % nodes[n])
-                           for n in range(len(nodes))]
+        self.publishers = []
+        for name, kind in (('q', Publisher), ('kombu', KombuPublisher)):
+            for i, number in enumerate(nodes):
+                queue = '%s-%d' % (name, number)
+                with cluster.connect(number) as connection:
+                    connection.channel().queue_declare(queue, durable=True)
+                self.publishers.append(kind(cluster, nodes[(i + 1) % len(nodes)], queue))
         self.declarers = [Declarer(cluster, number) for number in nodes]
         for worker in self.publishers + self.declarers:
             worker.start()
