@@ -143,7 +143,8 @@ void ControlPlane::keep_links_to_servers() {
   }
   keep_links(members);
   owner_.store().for_each_node([&wanted](const auto& record) { wanted.insert(record->id); });
-  if (raft_.leader().value == 0) return;  // who is to be a member may not be known yet
+  // Who is to be a member may not be known yet.
+  if (raft_.leader().value == 0 || raft_.members().empty()) return;
   for (auto at = linked_.begin(); at != linked_.end();) {
     if (wanted.contains(*at)) {
       ++at;

@@ -112,7 +112,8 @@ void ControlPlane::raft_opened(const Result<bool>& pristine, bool had_files) {
                        ", but has lost its log (" + raft_directory(options_.data_dir) +
                        "): remove the data directory, and the node joins as a new one"});
     }
-    return options_.force_boot ? begin_alone() : begin({});
+    if (options_.force_boot) return begin_alone();
+    return raft_.has_log() ? begin({}) : form();
   }
   // It died while it began its cluster: nobody has heard of it.
   if (!pristine.value()) return begin_cluster();
@@ -120,8 +121,10 @@ void ControlPlane::raft_opened(const Result<bool>& pristine, bool had_files) {
 }
 
 void ControlPlane::form() {
+  FormationOptions options = options_.formation;
+  options.again = identity_.has_cluster();
   formation_ =
-      std::make_unique<Formation>(shard_, hub_.control(), own_member(), options_.formation,
+      std::make_unique<Formation>(shard_, hub_.control(), own_member(), std::move(options),
                                   [this](const Formation::Outcome& outcome) { formed(outcome); });
   formation_->start();
 }
@@ -135,6 +138,11 @@ void ControlPlane::formed(const Formation::Outcome& outcome) {
       begin_cluster();
     });
     return;
+  }
+  if (identity_.has_cluster() && identity_.cluster != result.cluster) {
+    return fail({Code::kInvalid, options_.data_dir + ": belongs to cluster " +
+                                     to_text(identity_.cluster) + ", those to join to cluster " +
+                                     to_text(result.cluster) + ": remove the data directory"});
   }
   identity_.cluster = result.cluster;
   identity_.force_generation = result.force_generation;

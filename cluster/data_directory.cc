@@ -51,9 +51,8 @@ Result<DataDirectory> open_data_directory(runtime::Env& env, const std::string& 
   const bool force = std::find(names.value().begin(), names.value().end(), kForceBootFile + 1) !=
                      names.value().end();
   std::string join;
-  if (!identity.value().has_cluster()) {
-    auto member = disk.content(data_dir + kJoinFile);
-    if (member.ok()) join = std::move(member).value();
+  if (auto member = disk.content(data_dir + kJoinFile); member.ok()) {
+    join = std::move(member).value();
   }
   return DataDirectory{std::move(lock).value(), identity.value(), std::move(cookie).value(), force,
                        std::move(join)};

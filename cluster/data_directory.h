@@ -15,7 +15,8 @@ struct DataDirectory {
   Identity identity;
   std::string cookie;
   bool force_boot = false;
-  std::string join;  // a member of the cluster to join, as set_join() has it; empty: none
+  // A member of the cluster that the node joins, or joined, as set_join() has it; empty: none.
+  std::string join;
 };
 
 // Makes it if need be. `cookie_file` empty: `cookie` in it. kBusy: another node uses it.

@@ -44,7 +44,12 @@ void Formation::attempt() {
     look_around();
   } else {
     Outcome outcome;
-    outcome.begins = true;
+    outcome.begins = !options_.again;
+    if (options_.again) {
+      outcome.status = {Code::kInvalid,
+                        "the node has joined a cluster, and has nothing of it yet: name a member "
+                        "(--join), or remove the data directory"};
+    }
     end(std::move(outcome));
   }
 }
@@ -152,7 +157,7 @@ void Formation::looked_around() {
     next_ = 0;
     return again(0);
   }
-  if (is_first() && empty_ > options_.listed.size() / 2) {
+  if (!options_.again && is_first() && empty_ > options_.listed.size() / 2) {
     Outcome outcome;
     outcome.begins = true;
     return end(std::move(outcome));

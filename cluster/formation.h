@@ -27,6 +27,9 @@ namespace ringtail::cluster {
 struct FormationOptions {
   std::vector<PeerAddress> join;      // any members of a cluster
   std::vector<MemberAddress> listed;  // names and places of those that begin together; node: 0
+  // It was told that it has joined, and died before it had any of the log: the cluster may not know
+  // it any more, and it does not know where the others are. It asks again, and begins nothing.
+  bool again = false;
 };
 
 class Formation {

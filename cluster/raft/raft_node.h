@@ -78,6 +78,9 @@ class RaftNode {
 
   // Reads what the disk has. true: nothing; a node that was never part of a cluster.
   void open(std::function<void(runtime::Result<bool> pristine)> done);
+  // Once opened, until it is started: anything but a term and a vote. A log begins with who the
+  // servers are.
+  bool has_log() const { return loaded_.snapshot || !loaded_.entries.empty(); }
   // A pristine node becomes a cluster of one. `done` when that is on stable storage.
   void bootstrap(Done done);
   // Of a node that was opened and is to go on without a majority of the others, who may not come

@@ -1,0 +1,70 @@
+// Nodes that die while they join a cluster.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "cluster/identity.h"
+#include "tests/sim/cluster_machines.h"
+#include "tests/sim/seeds.h"
+
+namespace ringtail::sim::join_test {
+
+namespace {
+
+bool has_joined(Cluster& cluster, std::uint32_t number) {
+  runtime::SimEnv env(cluster.host(number));
+  const auto identity = cluster::read_identity(env.disk(), "/data");
+  return identity.ok() && identity.value().has_cluster();
+}
+
+// It has been told that it has joined, and knows nothing of the cluster but its number.
+void die_after_joining(std::uint64_t seed, std::uint64_t away_s, bool joins) {
+  CAPTURE(seed);
+  CAPTURE(away_s);
+  Cluster cluster(seed, 3);
+  SimClusterOptions options = cluster.together;
+  if (joins) {
+    options.listed.clear();
+    options.join = {{ClusterNode::host_of(1), kClusterPort},
+                    {ClusterNode::host_of(2), kClusterPort}};
+  }
+  cluster.start(1, joins ? SimClusterOptions{} : cluster.together);
+  cluster.start(2, options);
+  REQUIRE(cluster.run_until([&] { return cluster.is_one(); }));
+  cluster.start(3, options);
+  REQUIRE(cluster.run_until([&] { return has_joined(cluster, 3); }));
+  REQUIRE(cluster.node(3)->control().raft().members().empty());
+  cluster.crash(3);
+  cluster.world.run_for(away_s * kSecondNs);
+  // It may be the one that it was told of that is gone meanwhile.
+  if (away_s > 0) cluster.crash(1);
+  if (away_s > 0) cluster.start(1, joins ? SimClusterOptions{} : cluster.together);
+  cluster.start(3, options);
+  REQUIRE(cluster.run_until([&] { return cluster.is_one(); }));
+  CHECK(cluster.propose(3, queue("there", *cluster.node(3))).outcome == Outcome::kDone);
+}
+
+}  // namespace
+
+TEST_CASE("a node that dies as soon as it has joined joins again") {
+  for (std::uint64_t seed = first_seed(); seed < first_seed() + seeds(8); ++seed) {
+    // Short; and so long that the cluster does not wait for it any more.
+    die_after_joining(seed, seed % 2 == 0 ? 0 : 90, seed % 4 < 2);
+  }
+}
+
+TEST_CASE("a node that has joined and knows nobody says so") {
+  Cluster cluster(1, 2);
+  cluster.start(1, {});
+  SimClusterOptions options;
+  options.join = {{ClusterNode::host_of(1), kClusterPort}};
+  REQUIRE(cluster.run_until([&] { return cluster.is_one(); }));
+  cluster.start(2, options);
+  REQUIRE(cluster.run_until([&] { return has_joined(cluster, 2); }));
+  cluster.crash(2);
+  cluster.start(2, {});
+  REQUIRE(cluster.run_until([&] { return !cluster.node(2)->ended().ok(); }));
+  CHECK(cluster.node(2)->ended().text().find("--join") != std::string::npos);
+}
+
+}  // namespace ringtail::sim::join_test
