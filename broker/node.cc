@@ -4,6 +4,7 @@
 
 #include "broker/channel.h"
 #include "broker/connection_info.h"
+#include "broker/control_options.h"
 #include "broker/http/limits.h"
 #include "broker/letters_codec.h"
 #include "broker/runtime/log.h"
@@ -22,12 +23,6 @@ namespace {
 // As sysexits.h: an error while doing input or output.
 constexpr int kExitDisk = 74;
 
-// Where peers reach this node: the host of its name.
-std::string host_of_node(const runtime::Config& config) {
-  if (!config.cluster.host.empty()) return config.cluster.host;
-  return config.node_name.substr(config.node_name.find('@') + 1);
-}
-
 // Null without cluster_ssl_options.
 runtime::Result<std::unique_ptr<cluster::LinkTls>> load_link_tls(const runtime::Config& config) {
   std::unique_ptr<cluster::LinkTls> tls;
@@ -35,35 +30,6 @@ runtime::Result<std::unique_ptr<cluster::LinkTls>> load_link_tls(const runtime::
   tls = std::make_unique<cluster::LinkTls>(config.cluster.tls);
   RT_TRY(tls->load());
   return tls;
-}
-
-cluster::ControlPlaneOptions control_options(const runtime::Config& config,
-                                             const cluster::DataDirectory& directory,
-                                             cluster::LinkTls* tls) {
-  cluster::ControlPlaneOptions options;
-  options.tls = tls;
-  options.identity = directory.identity;
-  options.cookie = directory.cookie;
-  options.force_boot = directory.force_boot;
-  options.name = config.node_name;
-  options.host = host_of_node(config);
-  options.data_dir = config.data_dir;
-  options.bind = config.bind;
-  options.port = config.cluster.port;
-  options.data_shards = static_cast<std::uint16_t>(config.shards);
-  options.times = {config.cluster.heartbeat_ms, config.cluster.lease_ms,
-                   config.cluster.node_down_ms};
-  for (const runtime::PeerAddress& peer : config.cluster.join) {
-    options.formation.join.push_back({peer.host, peer.port});
-  }
-  if (runtime::PeerAddress peer; runtime::parse_peer(directory.join, peer)) {
-    options.formation.join = {{peer.host, peer.port}};
-  }
-  for (const std::string& name : config.cluster.peers) {
-    options.formation.listed.push_back(
-        {{}, name, {name.substr(name.find('@') + 1), config.cluster.port}});
-  }
-  return options;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "broker/amqp/field_table.h"
 #include "broker/channel.h"
 #include "broker/connection.h"
+#include "broker/control_options.h"
 #include "broker/letters_codec.h"
 #include "queue/letters_codec.h"
 
@@ -23,7 +24,10 @@ using runtime::ShardId;
 namespace {
 
 runtime::Config completed(runtime::Config config, std::uint16_t shards, NodeId id) {
-  config.node_name = id.value == 0 ? "sim@localhost" : fmt::format("sim{}@localhost", id.value);
+  if (config.node_name.empty()) {
+    config.node_name = id.value == 0 ? "sim@localhost" : fmt::format("sim{}@localhost", id.value);
+    config.cluster.host = "127.0.0.1";
+  }
   config.amqp_port = kPort;
   config.shards = shards;
   config.data_dir = "/data";
@@ -43,23 +47,10 @@ cluster::DataDirectory open_directory(runtime::SimHost& host, const runtime::Con
   return std::move(opened).value();
 }
 
-cluster::ControlPlaneOptions control_options(const runtime::Config& config,
-                                             const cluster::DataDirectory& directory) {
-  cluster::ControlPlaneOptions options;
-  options.identity = directory.identity;
-  options.cookie = directory.cookie;
-  options.name = config.node_name;
-  options.host = "127.0.0.1";
-  options.data_dir = config.data_dir;
-  options.bind = {"127.0.0.1"};
-  options.data_shards = static_cast<std::uint16_t>(config.shards);
-  return options;
-}
-
 }  // namespace
 
 BrokerNode::BrokerNode(runtime::SimHost& host, std::uint16_t shards, runtime::Config config,
-                       NodeId id)
+                       NodeId id, Begin begins)
     : host_(host),
       config_(completed(std::move(config), shards, id)),
       directory_(open_directory(host, config_, id)),
@@ -76,43 +67,51 @@ BrokerNode::BrokerNode(runtime::SimHost& host, std::uint16_t shards, runtime::Co
       on.set_remote(buses_.back().get());
     });
   }
-  boot();
-  node_.driver(0).run([&] {
-    listener_ = std::make_unique<broker::Listener>(shard(0), shards);
-    memory_monitor_ = std::make_unique<broker::MemoryMonitor>(shard(0), shards);
-    disk_monitor_ = std::make_unique<broker::DiskMonitor>(shard(0), shards);
-    const runtime::Status status = listener_->open();
-    RT_CHECK(status.ok(), status.text().c_str());
-  });
+  begin();
+  if (begins == Begin::kOnly) return;
+  const bool came = host_.world().run_until([&] { return ready() || !failed_.ok(); });
+  RT_CHECK(failed_.ok(), failed_.text().c_str());
+  RT_CHECK(came, "the node has found no cluster, or did not boot");
 }
 
-void BrokerNode::boot() {
-  cluster::ControlPlane::Started started;
-  bool came = false;
+void BrokerNode::later(std::size_t shard, std::function<void()> code) {
+  node_.driver(shard).env().schedule(0, runtime::SimEventKind::kWork, std::move(code));
+}
+
+void BrokerNode::begin() {
   node_.driver(shards()).run([&] {
-    control_ = std::make_unique<cluster::ControlPlane>(node_.shard(shards()),
-                                                       control_options(config_, directory_));
+    control_ = std::make_unique<cluster::ControlPlane>(
+        node_.shard(shards()), broker::control_options(config_, directory_));
     control_->start(
-        [&](const cluster::ControlPlane::Started& result) {
-          started = result;
-          came = true;
+        [this](const cluster::ControlPlane::Started& result) {
+          if (!result.status.ok()) return fail(result.status);
+          later(0, [this, empty = result.empty] { boot(empty); });
         },
         [this](const runtime::Status& why) { lost_ = why; });
   });
-  RT_CHECK(host_.world().run_until([&] { return came; }), "the node has found no cluster");
-  RT_CHECK(started.status.ok(), started.status.text().c_str());
-  bool booted = false;
-  runtime::Status boot_status;
-  node_.driver(0).run([&] {
-    boot_ = std::make_unique<broker::Boot>(shard(0));
-    boot_->start(started.empty, [&](const runtime::Status& status) {
-      boot_status = status;
-      booted = true;
-    });
-  });
-  RT_CHECK(host_.world().run_until([&] { return booted; }), "the node did not boot");
-  RT_CHECK(boot_status.ok(), boot_status.text().c_str());
 }
+
+void BrokerNode::boot(bool empty) {
+  boot_ = std::make_unique<broker::Boot>(shard(0));
+  boot_->start(empty, [this](const runtime::Status& status) {
+    if (!status.ok()) return fail(status);
+    later(0, [this] { open(); });
+  });
+}
+
+void BrokerNode::open() {
+  listener_ = std::make_unique<broker::Listener>(shard(0), static_cast<std::uint16_t>(shards()));
+  memory_monitor_ =
+      std::make_unique<broker::MemoryMonitor>(shard(0), static_cast<std::uint16_t>(shards()));
+  disk_monitor_ =
+      std::make_unique<broker::DiskMonitor>(shard(0), static_cast<std::uint16_t>(shards()));
+  const runtime::Status status = listener_->open();
+  if (status.ok()) return;
+  listener_.reset();
+  fail(status);
+}
+
+void BrokerNode::fail(const runtime::Status& why) { failed_ = why; }
 
 BrokerNode::~BrokerNode() {
   node_.kill();
@@ -134,13 +133,32 @@ std::size_t BrokerNode::queues() {
 void BrokerNode::shut_down() {
   node_.driver(0).run([&] {
     listener_.reset();
-    shard(0).set_shut_down_done([this] { shut_down_done_ = true; });
+    shard(0).set_shut_down_done([this] {
+      shut_down_done_ = true;
+      if (stopping_) later(shards(), [this] { leave(); });
+    });
     runtime::Shard& here = node_.shard(0);
     for (std::uint16_t i = 0; i < shards(); ++i) {
       here.post(broker::BrokerShard::address_of(here.node(), here.id()),
                 broker::BrokerShard::address_of(here.node(), ShardId{i}),
                 std::make_unique<broker::ShutDown>());
     }
+  });
+}
+
+void BrokerNode::stop() {
+  stopping_ = true;
+  shut_down();
+}
+
+void BrokerNode::leave() {
+  control_->leave([this] { later(0, [this] { close_stores(0); }); });
+}
+
+void BrokerNode::close_stores(std::size_t from) {
+  shard(from).stores().close([this, next = from + 1] {
+    if (next < shards()) return later(next, [this, next] { close_stores(next); });
+    later(shards(), [this] { control_->close([this] { stopped_ = true; }); });
   });
 }
 
@@ -154,10 +172,10 @@ constexpr std::uint32_t kFrameMax = 131072;
 
 }  // namespace
 
-void AmqpClient::connect(const std::string& vhost) {
+void AmqpClient::connect(const std::string& vhost, const std::string& address) {
   vhost_ = vhost;
   reader_.set_payload_max(kFrameMax);
-  socket_.connect("127.0.0.1", kPort);
+  socket_.connect(address, kPort);
   runtime::OutChain out;
   amqp::write_protocol_header(out);
   send(out);
@@ -170,6 +188,12 @@ void AmqpClient::send(runtime::OutChain& out) {
     socket_.send({piece.data, piece.size});
     out.consume(piece.size);
   }
+}
+
+void AmqpClient::heartbeat() {
+  runtime::OutChain out;
+  amqp::write_heartbeat(out);
+  send(out);
 }
 
 void AmqpClient::publish(std::uint16_t channel, std::string_view exchange, std::string_view key,
@@ -255,9 +279,10 @@ bool AmqpClient::answer(const ServerFrame& frame) {
     start_ok();
   } else if (frame.is<amqp::ConnectionTune>()) {
     const auto tune = frame.as<amqp::ConnectionTune>();
-    // No heartbeats: they would never let the world come to rest.
-    send(0, amqp::ConnectionTuneOk{
-                .channel_max = tune.channel_max, .frame_max = tune.frame_max, .heartbeat = 0});
+    // Heartbeats would never let the world come to rest.
+    send(0, amqp::ConnectionTuneOk{.channel_max = tune.channel_max,
+                                   .frame_max = tune.frame_max,
+                                   .heartbeat = heartbeat_s_});
     send(0, amqp::ConnectionOpen{.virtual_host = vhost_});
     send(behind_open_);
   } else if (frame.is<amqp::ConnectionOpenOk>()) {

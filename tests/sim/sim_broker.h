@@ -32,12 +32,16 @@ inline constexpr std::uint16_t kPort = 5672;
 // What Node (broker/node.h) is with threads: shards, what runs on each, the listener, the monitor.
 class BrokerNode {
  public:
-  // Of `config` the shards, the port and the data directory are set here. Runs the world until the
-  // node accepts; the host's drive is its data directory, so that a second one on the same host
-  // goes on where the first was. Destroying it ends the process as kill -9 does; SimDrive::crash()
-  // before that takes the power away too.
+  // kAndWait runs the world until the node accepts; kOnly does not, since a node may need others to
+  // begin: ready() says when it does, failed() why it cannot.
+  enum class Begin : bool { kOnly, kAndWait };
+
+  // Of `config` the shards, the port and the data directory are set here, and the name where there
+  // is none. The host's drive is the data directory, so that a second one on the same host goes on
+  // where the first was. Destroying it ends the process as kill -9 does; SimDrive::crash() before
+  // that takes the power away too.
   BrokerNode(runtime::SimHost& host, std::uint16_t shards, runtime::Config config = {},
-             runtime::NodeId id = {});
+             runtime::NodeId id = {}, Begin begin = Begin::kAndWait);
   ~BrokerNode();
   BrokerNode(const BrokerNode&) = delete;
   BrokerNode& operator=(const BrokerNode&) = delete;
@@ -52,14 +56,31 @@ class BrokerNode {
   cluster::ControlPlane& control() { return *control_; }
   // Queue processes on all shards.
   std::size_t queues();
+  // It accepts clients, and has not begun to stop.
+  bool ready() const { return listener_ != nullptr; }
+  const runtime::Status& failed() const { return failed_; }
+  // As SIGSTOP and SIGCONT.
+  void pause() { node_.pause(); }
+  void resume() { node_.resume(); }
   // Asks every connection to end, as a node does that stops; `shut_down_done()` when they have.
   void shut_down();
   bool shut_down_done() const { return shut_down_done_; }
+  // In order, once ready: clients, then the node's part in the cluster, then its files. `stopped()`
+  // when it can be destroyed.
+  void stop();
+  bool stopped() const { return stopped_; }
   // The disk has failed: why. A real node ends then.
   const runtime::Status& lost() const { return lost_; }
 
  private:
-  void boot();
+  void begin();
+  void boot(bool empty);
+  void open();
+  void fail(const runtime::Status& why);
+  void leave();
+  void close_stores(std::size_t from);
+  // A callback of that shard's loop, as soon as it runs.
+  void later(std::size_t shard, std::function<void()> code);
 
   runtime::SimHost& host_;
   runtime::Config config_;
@@ -74,6 +95,9 @@ class BrokerNode {
   std::unique_ptr<broker::MemoryMonitor> memory_monitor_;
   std::unique_ptr<broker::DiskMonitor> disk_monitor_;
   bool shut_down_done_ = false;
+  bool stopping_ = false;
+  bool stopped_ = false;
+  runtime::Status failed_;
   runtime::Status lost_;
 };
 
@@ -111,8 +135,11 @@ class AmqpClient {
   }
   // It says that it understands basic.cancel, unless told not to.
   void set_hears_cancel(bool hears) { hears_cancel_ = hears; }
+  // What it asks for; none unless told. It sends one only by heartbeat().
+  void set_heartbeat_s(std::uint16_t seconds) { heartbeat_s_ = seconds; }
+  void heartbeat();
   // Starts connecting; opened() when connection.open-ok came.
-  void connect(const std::string& vhost = "/");
+  void connect(const std::string& vhost = "/", const std::string& address = "127.0.0.1");
   bool opened() const { return opened_; }
   // The connection is over, for whatever reason.
   bool closed() const { return socket_.closed(); }
@@ -168,6 +195,8 @@ class AmqpClient {
   void pause_reading() { socket_.pause(); }
   void resume_reading() { socket_.resume(); }
   void abort() { socket_.abort(); }
+  // Bytes that have come.
+  std::uint64_t received() const { return socket_.total_received(); }
   // Bytes that the node has not taken from us.
   std::size_t unsent() const { return socket_.unsent(); }
 
@@ -200,6 +229,7 @@ class AmqpClient {
   std::vector<std::uint8_t> input_;
   std::vector<Coming> coming_;
   bool hears_cancel_ = true;
+  std::uint16_t heartbeat_s_ = 0;
   bool opened_ = false;
   bool blocked_ = false;
   int times_blocked_ = 0;

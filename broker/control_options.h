@@ -1,0 +1,16 @@
+// What a configuration and a data directory say of a node's place in its cluster.
+#pragma once
+
+#include "broker/runtime/config.h"
+#include "cluster/control_plane.h"
+#include "cluster/data_directory.h"
+
+namespace ringtail::broker {
+
+// `tls`: as in ControlPlaneOptions. A member to join that was left in the directory
+// (cluster::set_join) beats the configuration.
+cluster::ControlPlaneOptions control_options(const runtime::Config& config,
+                                             const cluster::DataDirectory& directory,
+                                             cluster::LinkTls* tls = nullptr);
+
+}  // namespace ringtail::broker
