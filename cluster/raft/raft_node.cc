@@ -135,6 +135,7 @@ Status RaftNode::begin_own_term() {
 
 void RaftNode::close(std::function<void()> done) {
   RT_CHECK(!closing_, "Raft is closed twice");
+  leader_ = {};  // who asks hears no more of this node
   timer_->stop();
   hurry_timer_->stop();
   if (!started_) {

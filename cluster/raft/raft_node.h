@@ -120,8 +120,10 @@ class RaftNode {
   Term term() const { return raft_.current_term; }
   Index commit_index() const { return raft_.commit_index; }
   Index last_applied() const { return raft_.last_applied; }
-  // As of the last entry in the log, committed or not.
-  Configuration members() const { return configuration_of(raft_.configuration); }
+  // As of the last entry in the log, committed or not; none when it is closed.
+  Configuration members() const {
+    return ended_ ? Configuration{} : configuration_of(raft_.configuration);
+  }
   // Of the log in memory and on the disk, for checks and statistics.
   std::size_t log_files() const { return store_.log_files(); }
   std::uint64_t log_bytes() const { return store_.log_bytes(); }

@@ -67,4 +67,18 @@ TEST_CASE("a node that has joined and knows nobody says so") {
   CHECK(cluster.node(2)->ended().text().find("--join") != std::string::npos);
 }
 
+TEST_CASE("a node that has stopped and not yet ended takes nobody in") {
+  Cluster cluster(1, 2);
+  cluster.start(1, {});
+  REQUIRE(cluster.run_until([&] { return cluster.is_one(); }));
+  cluster.node(1)->stop();
+  REQUIRE(cluster.run_until([&] { return cluster.node(1)->stopped(); }));
+  SimClusterOptions options;
+  options.join = {{ClusterNode::host_of(1), kClusterPort}};
+  cluster.start(2, options);
+  cluster.world.run_for(5 * kSecondNs);
+  CHECK_FALSE(cluster.node(2)->serves());
+  CHECK(cluster.node(2)->ended().ok());
+}
+
 }  // namespace ringtail::sim::join_test
