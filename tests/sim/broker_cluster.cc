@@ -60,6 +60,20 @@ bool BrokerCluster::knows_queue(std::uint32_t number, const std::string& name) {
   return true;
 }
 
+bool BrokerCluster::knows_binding(std::uint32_t number, const std::string& queue,
+                                  const std::string& key) {
+  if (!serves(number)) return false;
+  for (std::size_t shard = 0; shard < node(number)->shards(); ++shard) {
+    bool found = false;
+    node(number)->shard(shard).view().for_each_binding(
+        "/", [&](const cluster::metadata::BindingRecord& record) {
+          found |= record.destination == queue && record.routing_key == key;
+        });
+    if (!found) return false;
+  }
+  return true;
+}
+
 // --- processes -----------------------------------------------------------------------------------
 
 void BrokerCluster::start(std::uint32_t number) {
@@ -175,11 +189,11 @@ void BrokerCluster::harm_ways(std::uint32_t number) {
   }
 }
 
+// Nobody who runs refuses a connection: it is how others know that a process has ended (CL12).
 void BrokerCluster::make_trouble() {
   runtime::SimRng& rng = world.rng();
   runtime::SimNetOptions& net = world.network().options();
   net.reset = 0.002 * static_cast<double>(rng.below(3));
-  net.refuse = 0.1 * static_cast<double>(rng.below(4));
   net.reset_on_heal = rng.chance(0.3) ? 0.3 : 0;
   net.kernel_buffer_min = 1000;
 }

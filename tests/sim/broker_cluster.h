@@ -40,6 +40,8 @@ class BrokerCluster {
   // It has that queue on every shard.
   bool knows_queue(std::uint32_t number, const std::string& name);
 
+  bool knows_binding(std::uint32_t number, const std::string& queue, const std::string& key);
+
   void start(std::uint32_t number);
   void start_all();
   void kill(std::uint32_t number);

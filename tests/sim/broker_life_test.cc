@@ -54,9 +54,12 @@ class BrokerLife {
       for (const auto& one : clients_) {
         for (std::uint64_t acts = rng_.between(0, 3); acts > 0; --acts) one->act();
       }
+      // While what they have begun is under way, on ways and disks.
+      if (rng_.chance(0.5)) pass(rng_.between(0, 12'000) * runtime::kMicrosecondNs);
       if (rng_.chance(0.4)) cluster_.harm();
       for (std::uint64_t slices = rng_.between(1, 10); slices > 0; --slices) {
         pass(rng_.between(1, 60) * kMillisecondNs);
+        if (rng_.chance(0.3)) clients_[rng_.below(kClients)]->act();
       }
       if (rng_.chance(0.03)) settle();
     }

@@ -137,6 +137,7 @@ void LifeClient::ask() {
     ask_ = Ask::kDeclare;
     asked_name_ = queue_name(rng_.below(CommonKnowledge::kQueues));
     common_.asked.insert(asked_name_);
+    ++common_.unanswered[asked_name_];
     return client_->send(
         3, amqp::QueueDeclare{.queue = asked_name_, .durable = true, .arguments = {}});
   }
@@ -190,8 +191,11 @@ void LifeClient::answered(const ServerFrame& frame) {
       return;
     case Ask::kDeclare:
       REQUIRE(frame.is<amqp::QueueDeclareOk>());
+      // A node says of a queue that is there already what it knows itself, which may be ahead of
+      // what the first who has asked for it is told: so it is no answer that binds all nodes.
+      if (--common_.unanswered[asked_name_] > 0 && !in_force_everywhere(asked_name_)) return;
       common_.declared.insert(asked_name_);
-      return;
+      return check_in_force();
     case Ask::kLook:
     case Ask::kExclusive:
       REQUIRE(frame.is<amqp::QueueDeclareOk>());
@@ -199,7 +203,7 @@ void LifeClient::answered(const ServerFrame& frame) {
     case Ask::kBind:
       REQUIRE(frame.is<amqp::QueueBindOk>());
       common_.bound[asked_key_].insert(asked_name_);
-      return;
+      return check_in_force();
     case Ask::kGet:
       return got(frame);
     case Ask::kPassing:
@@ -212,6 +216,30 @@ void LifeClient::answered(const ServerFrame& frame) {
       REQUIRE(frame.is<amqp::BasicConsumeOk>());
       common_.passing_used.insert(asked_name_);
       return;
+  }
+}
+
+bool LifeClient::in_force_everywhere(const std::string& queue) const {
+  for (std::uint32_t number = 1; number <= cluster_.size(); ++number) {
+    // One that has no lease gets none before it knows it; who stands still may hold one yet.
+    if (cluster_.node(number) != nullptr && !cluster_.knows_queue(number, queue)) return false;
+  }
+  return true;
+}
+
+// On every node that may act on what it knows, at once.
+void LifeClient::check_in_force() const {
+  for (std::uint32_t number = 1; number <= cluster_.size(); ++number) {
+    if (!cluster_.knows_all(number)) continue;
+    CAPTURE(number);
+    for (const std::string& queue : common_.declared) {
+      CHECK_MESSAGE(cluster_.knows_queue(number, queue), queue << " was declared");
+    }
+    for (const auto& [key, queues] : common_.bound) {
+      for (const std::string& queue : queues) {
+        CHECK_MESSAGE(cluster_.knows_binding(number, queue, key), queue << " was bound to " << key);
+      }
+    }
   }
 }
 
