@@ -40,8 +40,8 @@ inline constexpr std::size_t kWriteAtOnceMax = 4 * 1024 * 1024;
 // low mark it is no more.
 inline constexpr std::size_t kKeptHighMark = 64 * 1024 * 1024;
 inline constexpr std::size_t kKeptLowMark = 32 * 1024 * 1024;
-// Frames are acknowledged together: when so many bytes of them have come, or after so long. For each
-// alone two threads would wake, while its sender waits for nothing but memory.
+// Frames are acknowledged together: when so many bytes of them have come, or after so long. Two
+// threads would wake for each alone, while its sender waits for nothing but memory.
 inline constexpr std::size_t kAcknowledgeBytes = 64 * 1024;
 inline constexpr std::uint64_t kAcknowledgeDelayMs = 5;
 // A link on which frames are under way and none is acknowledged for so long is taken for dead and

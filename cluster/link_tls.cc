@@ -37,8 +37,8 @@ Status LinkTls::use_new() {
   RT_TRY(client.status());
   runtime::log(runtime::LogLevel::kInfo, "link", "TLS between nodes, certificate: {}",
                runtime::describe_certificate(files_.certificate));
-  contexts_.store(std::make_shared<const Contexts>(
-      Contexts{std::move(server).value(), std::move(client).value()}));
+  server_.put(std::move(server).value());
+  client_.put(std::move(client).value());
   return {};
 }
 

@@ -4,13 +4,13 @@
 // that it takes what the dialer has shown (kTlsReady).
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string_view>
 
 #include "broker/runtime/config.h"
 #include "broker/runtime/env.h"
+#include "broker/runtime/tls/tls_box.h"
 #include "broker/runtime/tls/tls_context.h"
 #include "broker/runtime/tls/tls_handshakes.h"
 
@@ -32,21 +32,17 @@ class LinkTls {
   // The same with what they hold: for links from now on.
   runtime::Status use(runtime::TlsFiles files);
 
-  runtime::TlsContext server() const { return contexts_.load()->server; }
-  runtime::TlsContext client() const { return contexts_.load()->client; }
+  runtime::TlsContext server() const { return server_.get(); }
+  runtime::TlsContext client() const { return client_.get(); }
 
  private:
-  struct Contexts {
-    runtime::TlsContext server;
-    runtime::TlsContext client;
-  };
-
   runtime::Status use_new();
 
   const runtime::TlsConfig& config_;
   runtime::TlsFiles files_;  // the last that were tried
   runtime::Status status_;   // and how that went
-  std::atomic<std::shared_ptr<const Contexts>> contexts_;
+  runtime::TlsBox server_;
+  runtime::TlsBox client_;
 };
 
 // What the links of one shard are secured by. Outlives them.
