@@ -115,8 +115,9 @@ void ControlPlane::raft_opened(const Result<bool>& pristine, bool had_files) {
     if (options_.force_boot) return begin_alone();
     return raft_.has_log() ? begin({}) : form();
   }
-  // It died while it began its cluster: nobody has heard of it.
-  if (!pristine.value()) return begin_cluster();
+  // It died while it began its cluster: nobody has heard of it. One that has only a term had yet to
+  // say in its log who the servers are.
+  if (!pristine.value() && raft_.has_log()) return begin_cluster();
   form();
 }
 

@@ -86,7 +86,7 @@ void RaftLogStore::open_failed(const Status& status) {
 }
 
 void RaftLogStore::bootstrap(const Configuration& configuration, Done done) {
-  RT_CHECK(ballot_.term == 0 && highest_ == 0 && snapshot_ == 0, "Raft has a log already");
+  RT_CHECK(ballot_.term <= 1 && highest_ == 0 && snapshot_ == 0, "Raft has a log already");
   if (const Status kept = set_term(1); !kept.ok()) return done(kept);
   const std::string payload = encode_configuration(configuration);
   const EntryView entry{1, EntryKind::kChange, payload};

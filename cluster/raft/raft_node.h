@@ -81,7 +81,8 @@ class RaftNode {
   // Once opened, until it is started: anything but a term and a vote. A log begins with who the
   // servers are.
   bool has_log() const { return loaded_.snapshot || !loaded_.entries.empty(); }
-  // A pristine node becomes a cluster of one. `done` when that is on stable storage.
+  // A pristine node, or one that died in the middle of this, becomes a cluster of one. `done` when
+  // that is on stable storage.
   void bootstrap(Done done);
   // Of a node that was opened and is to go on without a majority of the others, who may not come
   // back after that: a configuration of it alone stands behind all that its log has, agreed on or

@@ -1,4 +1,4 @@
-// Nodes that die while they join a cluster.
+// Nodes that die while they begin or join a cluster.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -50,6 +50,22 @@ TEST_CASE("a node that dies as soon as it has joined joins again") {
   for (std::uint64_t seed = first_seed(); seed < first_seed() + seeds(8); ++seed) {
     // Short; and so long that the cluster does not wait for it any more.
     die_after_joining(seed, seed % 2 == 0 ? 0 : 90, seed % 4 < 2);
+  }
+}
+
+TEST_CASE("a node that dies while it begins its cluster begins it again") {
+  for (std::uint64_t after_us = 0; after_us < 30'000; after_us += 500) {
+    CAPTURE(after_us);
+    Cluster cluster(1 + after_us, 1);
+    cluster.start(1, {});
+    cluster.world.run_for(after_us * runtime::kMicrosecondNs);
+    if (after_us % 1000 == 0) {
+      cluster.kill(1);
+    } else {
+      cluster.crash(1);
+    }
+    cluster.start(1, {});
+    REQUIRE(cluster.run_until([&] { return cluster.is_one(); }));
   }
 }
 
