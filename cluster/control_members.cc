@@ -20,6 +20,8 @@ namespace {
 // A server that was added and has not begun a life after this long is taken away again.
 constexpr std::uint64_t kJoinTimeoutMs = 60'000;
 constexpr std::uint64_t kChangeAgainMs = 500;
+// For so long a node that was forgotten stays a server: Raft tells it what is agreed on with each.
+constexpr std::uint64_t kForgottenHeartbeats = 4;
 
 std::string encoded(const wire::Answer& answer) { return answer.SerializeAsString(); }
 
@@ -116,7 +118,10 @@ void ControlPlane::node_changed(const std::shared_ptr<const NodeRecord>& record)
 
 void ControlPlane::node_removed(const NodeRecord& record) {
   watch_nodes();
-  joining_until_[record.id] = now_ms();  // it is not one that joins
+  const std::uint64_t now = now_ms();
+  joining_until_[record.id] = now;  // it is not one that joins
+  std::erase_if(told_until_, [now](const auto& entry) { return entry.second <= now; });
+  told_until_[record.id] = now + kForgottenHeartbeats * options_.times.heartbeat_ms;
   if (record.id == identity_.node) {
     if (options_.retires && started_) std::exchange(started_, nullptr)({{}, false});
     return;
@@ -256,6 +261,11 @@ void ControlPlane::change_members() {
   }
   const auto change = next_change(raft_.members(), owner_.store(), identity_.node, joining_);
   if (!change) return;
+  if (change->kind == MemberChange::Kind::kRemove) {
+    // Whoever is no server hears no more of what was agreed on, and may wait to hear just that.
+    const auto told = told_until_.find(change->node);
+    if (told != told_until_.end() && now < told->second) return;
+  }
   changing_members_ = true;
   const auto done = [this, change = *change](const Status& status) {
     member_changed(change, status);

@@ -201,7 +201,8 @@ class ControlPlane final : private ControlReceiver,
   std::map<runtime::NodeId, std::string> joining_;  // addresses; no life yet
   std::map<runtime::NodeId, std::uint64_t> joining_until_;
   std::multimap<runtime::NodeId, QuestionId> join_questions_;
-  std::set<runtime::NodeId> linked_;  // those that a control link is kept to
+  std::map<runtime::NodeId, std::uint64_t> told_until_;  // servers that are forgotten
+  std::set<runtime::NodeId> linked_;                     // those that a control link is kept to
   bool changing_members_ = false;
   std::uint64_t next_change_ms_ = 0;
 

@@ -1,4 +1,4 @@
-// Nodes that die while they begin or join a cluster.
+// Nodes that die while they begin or join a cluster, and nodes that leave one for good.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -66,6 +66,26 @@ TEST_CASE("a node that dies while it begins its cluster begins it again") {
     }
     cluster.start(1, {});
     REQUIRE(cluster.run_until([&] { return cluster.is_one(); }));
+  }
+}
+
+TEST_CASE("a node that is to be forgotten hears that it is") {
+  for (std::uint64_t seed = first_seed(); seed < first_seed() + seeds(40); ++seed) {
+    CAPTURE(seed);
+    Cluster cluster(seed, 3);
+    cluster.start_all();
+    REQUIRE(cluster.run_until([&] { return cluster.is_one(); }));
+    const auto gone = static_cast<std::uint32_t>(1 + seed % 3);
+    cluster.node(gone)->stop();
+    REQUIRE(cluster.run_until([&] { return cluster.node(gone)->stopped(); }));
+    cluster.kill(gone);
+    SimClusterOptions retires;
+    retires.retires = true;
+    cluster.start(gone, retires);
+    REQUIRE(cluster.run_until([&] { return cluster.node(gone)->retired(); }, 10));
+    const std::uint32_t other = gone % 3 + 1;
+    REQUIRE(cluster.run_until(
+        [&] { return cluster.node(other)->control().raft().members().size() == 2; }, 10));
   }
 }
 

@@ -79,8 +79,15 @@ ClusterNode::ClusterNode(runtime::SimHost& host, std::uint32_t number,
   plane.data_shards = options.shards;
   plane.formation.join = options.join;
   plane.formation.listed = options.listed;
+  plane.retires = options.retires;
   node_.driver(options.shards).run([&] {
     control_ = std::make_unique<cluster::ControlPlane>(node_.shard(options.shards), plane);
+    if (options.retires) {
+      return control_->retire([this](const Status& status) {
+        retired_ = status.ok();
+        ended_ = status;
+      });
+    }
     control_->start(
         [this](const cluster::ControlPlane::Started& started) {
           serves_ = started.status.ok();

@@ -43,6 +43,7 @@ struct SimClusterOptions {
   std::uint16_t shards = 2;
   std::vector<cluster::PeerAddress> join;
   std::vector<cluster::MemberAddress> listed;
+  bool retires = false;  // it comes to be forgotten; serves() never
 };
 
 // A process on a host: "n<number>@10.0.0.<number>". The host, and so the disk, is the test's.
@@ -57,6 +58,8 @@ class ClusterNode {
   static std::string name_of(std::uint32_t number);
   static std::string host_of(std::uint32_t number);
 
+  // Its cluster has forgotten it, as it wished.
+  bool retired() const { return retired_; }
   // It has a life, a lease, and its shards have the metadata.
   bool serves() const { return serves_; }
   // Why it could not begin, or had to end.
@@ -88,6 +91,7 @@ class ClusterNode {
   std::unique_ptr<cluster::ControlPlane> control_;
   bool serves_ = false;
   bool stopped_ = false;
+  bool retired_ = false;
   runtime::Status ended_;
 };
 
