@@ -39,7 +39,8 @@ class StreamEvents {
   // Output that write() could not hand to the kernel at once has been written.
   virtual void on_written() noexcept = 0;
   // The stream has ended: by close() (status ok), by the peer (kClosed) or by an error. Exactly
-  // once, as the last event; the owner may destroy the stream from here on, this call included.
+  // once, as the last event; the owner may destroy the stream from here on, this call included, and
+  // from within on_read().
   virtual void on_closed(const Status& status) noexcept = 0;
 };
 

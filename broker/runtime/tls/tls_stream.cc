@@ -33,6 +33,8 @@ constexpr std::size_t kControlOutputMax = 16 * 1024;
 // that OpenSSL takes is a list of certificates of 100 KiB, in several reads; most are below 8 KiB.
 constexpr std::size_t kHandshakeReadMax = 64 * 1024;
 constexpr std::uint8_t kHandshakeRecord = 22;
+// What read_some() says when the owner has destroyed the stream; no error of OpenSSL's.
+constexpr int kDestroyed = -1;
 
 // OpenSSL copies a record from the owner's memory into a buffer of its own and back, by the memcpy
 // that copy_bytes() keeps away from. Where that buffer lies is seen when a record passes the BIO,
@@ -152,6 +154,7 @@ TlsStream::TlsStream(std::unique_ptr<Stream> inner, TlsContext context, TlsHands
       side_(side) {}
 
 TlsStream::~TlsStream() {
+  if (destroyed_ != nullptr) *destroyed_ = true;
   handshakes_.end(*this);
   SSL_free(ssl_);
 }
@@ -251,7 +254,7 @@ void TlsStream::take_step() {
   kept_input_ = {};
   input_ = kept;
   if (state_ == State::kHandshaking) handshake();
-  if (state_ == State::kOpen) read_records();
+  if (state_ == State::kOpen && !read_records()) return;
   input_ = {};
   if (state_ < State::kEnding) update_reading();
 }
@@ -272,15 +275,16 @@ void TlsStream::on_read(std::span<std::uint8_t> data) noexcept {
   }
   input_ = data;
   if (state_ == State::kHandshaking) handshake();
-  if (state_ == State::kOpen) read_records();
+  if (state_ == State::kOpen && !read_records()) return;
   input_ = {};
 }
 
 // Decrypts input_ and hands it over, part by part; what is left when the owner pauses is kept.
-void TlsStream::read_records() {
+bool TlsStream::read_records() {
   while (state_ == State::kOpen && !owner_paused_) {
     const int outcome = read_some();
-    if (state_ != State::kOpen) return;  // the owner has closed it
+    if (outcome == kDestroyed) return false;
+    if (state_ != State::kOpen) return true;  // the owner has closed it
     if (outcome == SSL_ERROR_NONE) continue;
     if (outcome == SSL_ERROR_WANT_READ) {
       answer_peer();
@@ -288,9 +292,10 @@ void TlsStream::read_records() {
       SSL_shutdown(ssl_);
       end(Status(Code::kClosed, "closed by the peer"));
     }
-    return;
+    return true;
   }
   if (state_ == State::kOpen) kept_input_.assign(input_.begin(), input_.end());
+  return true;
 }
 
 // Up to a buffer of plaintext; what ended it, as SSL_get_error() has it. After an error the stream
@@ -309,7 +314,13 @@ int TlsStream::read_some() {
   const bool failed = outcome != SSL_ERROR_NONE && outcome != SSL_ERROR_WANT_READ &&
                       outcome != SSL_ERROR_ZERO_RETURN;
   const std::string reason = failed ? openssl_reason("the session is broken") : std::string();
-  if (size > 0) events_->on_read({buffer, size});
+  if (size > 0) {
+    bool destroyed = false;
+    destroyed_ = &destroyed;
+    events_->on_read({buffer, size});
+    if (destroyed) return kDestroyed;
+    destroyed_ = nullptr;
+  }
   if (failed) end(Status(Code::kInvalid, "TLS failed: " + reason));
   return outcome;
 }

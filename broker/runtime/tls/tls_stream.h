@@ -77,7 +77,7 @@ class TlsStream final : public Stream,
   void handshake();
   void handshake_failed();
   void handshake_done();
-  void read_records();
+  bool read_records();  // false: the owner has destroyed this
   int read_some();
   void answer_peer();
   // Encrypts and writes what there is; true: the inner stream has all of the owner's output.
@@ -103,6 +103,7 @@ class TlsStream final : public Stream,
   State state_ = State::kNew;
   bool owner_waits_ = false;  // write() returned false, on_written() is due
   bool owner_paused_ = false;
+  bool* destroyed_ = nullptr;  // while the owner is called, who may destroy this then
 };
 
 }  // namespace ringtail::runtime
