@@ -47,6 +47,7 @@ class Peer final : public StreamEvents {
   int closed = 0;
   Status why;
   bool close_on_read = false;
+  bool destroy_on_read = false;
   bool pause_on_read = false;
   bool paused = false;
 
@@ -62,6 +63,7 @@ class Peer final : public StreamEvents {
       stream->pause_reading();
     }
     if (close_on_read) stream->close();
+    if (destroy_on_read) stream.reset();
   }
   void on_written() noexcept override {
     CHECK(closed == 0);
@@ -298,6 +300,21 @@ TEST_CASE("TLS: an owner that pauses in the middle of a read gets the rest when 
     CHECK(largest <= 128 * 1024);
     client.stream->close();
     net.until([&] { return server.closed == 1; });
+  }
+}
+
+// What goes on in freed memory is for a sanitizer to see.
+TEST_CASE("TLS: an owner may destroy the stream in the middle of a read, and hears nothing more") {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    SimWorld world(seed);
+    Net2 net(world);
+    Peer& client = net.connect(client_context());
+    Peer& server = net.server();
+    server.destroy_on_read = true;
+    client.send(pattern(200000, 1));
+    net.until([&] { return server.stream == nullptr && client.closed == 1; });
+    CHECK_FALSE(server.read.empty());
+    CHECK(server.closed == 0);
   }
 }
 
