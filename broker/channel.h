@@ -172,6 +172,11 @@ class Channel final : public runtime::Actor {
   void ask(QueueLink& link, std::unique_ptr<Request> request, OnAnswer done);
   void propose(cluster::metadata::Command command,
                std::function<void(const cluster::metadata::CommandResult&)> done);
+  // `done` when all that this node knows now is known to every node that counts.
+  void await_in_force(std::function<void()> done);
+  // Of the metadata.
+  void ask_owner(std::uint64_t request, runtime::LetterPtr letter,
+                 std::function<void(const cluster::metadata::CommandResult&)> done);
   template <typename Answer>
   void answered(runtime::LetterPtr letter) {
     const std::uint64_t request = runtime::letter_cast<Answer>(*letter).request;
@@ -280,6 +285,8 @@ class Channel final : public runtime::Actor {
   void propose_queue(std::shared_ptr<const cluster::metadata::QueueRecord> wanted, bool no_wait);
   void queue_exists(const std::shared_ptr<const cluster::metadata::QueueRecord>& record,
                     std::shared_ptr<const cluster::metadata::QueueRecord> wanted, bool no_wait);
+  void inspect_queue(const std::shared_ptr<const cluster::metadata::QueueRecord>& record,
+                     std::shared_ptr<const cluster::metadata::QueueRecord> wanted, bool no_wait);
   void queue_declared(const std::string& name, std::uint64_t messages, std::uint64_t consumers,
                       bool no_wait);
   bool check_exclusive(const cluster::metadata::QueueRecord& record);

@@ -80,16 +80,27 @@ void Channel::propose(cluster::metadata::Command command,
   auto letter = std::make_unique<cluster::metadata::Propose>();
   letter->request = next_request_++;
   letter->command = std::move(command);
-  awaited_.add(letter->request, shard_.node(),
-               [this, done = std::move(done)](runtime::Letter& answer) {
-                 const CommandResult& result =
-                     runtime::letter_cast<cluster::metadata::Proposed>(answer).result;
-                 if (result.outcome == cluster::metadata::Outcome::kUnavailable) {
-                   // The whole connection: its client may do better on another node.
-                   return fail(amqp::internal_error(std::string(amqp::kNoMajority)));
-                 }
-                 done(result);
-               });
+  const std::uint64_t request = letter->request;
+  ask_owner(request, std::move(letter), std::move(done));
+}
+
+void Channel::await_in_force(std::function<void()> done) {
+  auto letter = std::make_unique<cluster::metadata::AwaitInForce>();
+  letter->request = next_request_++;
+  const std::uint64_t request = letter->request;
+  ask_owner(request, std::move(letter), [done = std::move(done)](const CommandResult&) { done(); });
+}
+
+void Channel::ask_owner(std::uint64_t request, runtime::LetterPtr letter,
+                        std::function<void(const CommandResult&)> done) {
+  awaited_.add(request, shard_.node(), [this, done = std::move(done)](runtime::Letter& answer) {
+    const CommandResult& result = runtime::letter_cast<cluster::metadata::Proposed>(answer).result;
+    if (result.outcome == cluster::metadata::Outcome::kUnavailable) {
+      // The whole connection: its client may do better on another node.
+      return fail(amqp::internal_error(std::string(amqp::kNoMajority)));
+    }
+    done(result);
+  });
   shard_.post(address_, connection_.broker_shard().metadata().owner(), std::move(letter));
 }
 

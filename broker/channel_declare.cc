@@ -140,16 +140,29 @@ void Channel::propose_queue(QueueRecordPtr wanted, bool no_wait) {
     } else if (result.queue == nullptr) {
       fail(amqp::internal_error("the queue was not declared"));
     } else if (result.outcome == Outcome::kUnchanged) {
-      queue_exists(result.queue, wanted, no_wait);
+      if (!refused(refuse_other_queue(*result.queue, *wanted))) {
+        inspect_queue(result.queue, wanted, no_wait);
+      }
     } else {
       queue_declared(result.queue->name, 0, 0, no_wait);
     }
   });
 }
 
-// `wanted` null: a passive declaration, which compares nothing.
+// As far as this node knows. `wanted` null: a passive declaration, which compares nothing. Who
+// hears that the queue is there may use it on any node, so all of them know it first.
 void Channel::queue_exists(const QueueRecordPtr& record, QueueRecordPtr wanted, bool no_wait) {
   if (wanted != nullptr && refused(refuse_other_queue(*record, *wanted))) return;
+  if (broker_shard_.metadata().in_force(record->qid)) {
+    inspect_queue(record, std::move(wanted), no_wait);
+    return;
+  }
+  await_in_force([this, record, wanted = std::move(wanted), no_wait] {
+    inspect_queue(record, wanted, no_wait);
+  });
+}
+
+void Channel::inspect_queue(const QueueRecordPtr& record, QueueRecordPtr wanted, bool no_wait) {
   ask(link_to(record), std::make_unique<queue::Inspect>(record->qid),
       [this, record, wanted, no_wait](runtime::Letter& letter) {
         const auto& answer = runtime::letter_cast<queue::Inspected>(letter);

@@ -40,6 +40,10 @@ void Owner::receive(runtime::LetterPtr letter) noexcept {
     }
     case kApplied:
       return applied_by(runtime::letter_cast<Applied>(*letter));
+    case kAwaitInForce: {
+      const auto& await = runtime::letter_cast<AwaitInForce>(*letter);
+      return await_in_force({await.from, await.request, nullptr});
+    }
     default:
       RT_CHECK(false, "a letter that the owner of the metadata does not know");
   }
@@ -56,9 +60,18 @@ void Owner::add(Proposer proposer, Command command, bool patient) {
   pending.number = ++last_number_;
   pending.proposer = std::move(proposer);
   pending.command = std::make_shared<const Command>(std::move(command));
-  pending.deadline_ms = shard_.env().clock().monotonic_ms() + kProposalTimeoutMs;
-  pending.patient = patient;
+  if (!patient) pending.deadline_ms = new_deadline_ms();
   pending_.push_back(std::move(pending));
+  shard_.flush_batches_at_turn_end(*this);
+}
+
+std::uint64_t Owner::new_deadline_ms() const {
+  return shard_.env().clock().monotonic_ms() + kProposalTimeoutMs;
+}
+
+void Owner::await_in_force(Proposer proposer) {
+  answers_.push_back(
+      {index_, std::move(proposer), {Outcome::kUnchanged, nullptr, nullptr}, new_deadline_ms()});
   shard_.flush_batches_at_turn_end(*this);
 }
 
@@ -122,23 +135,30 @@ void Owner::tick() {
     submit_again();
   }
   give_up(now);
+  tell_in_force();
 }
 
 void Owner::give_up(std::uint64_t now_ms) {
   std::vector<Answer> given_up;
+  const auto late = [&](auto& one, Proposer& who) {
+    if (now_ms < one.deadline_ms) return false;
+    given_up.push_back({0, std::move(who), {Outcome::kUnavailable, nullptr, nullptr}});
+    return true;
+  };
   std::deque<Pending> kept;
   std::size_t submitted = 0;
   for (std::size_t at = 0; at < pending_.size(); ++at) {
-    Pending& one = pending_[at];
-    if (one.patient || now_ms < one.deadline_ms) {
-      submitted += at < submitted_ ? 1 : 0;
-      kept.push_back(std::move(one));
-    } else {
-      given_up.push_back({0, std::move(one.proposer), {Outcome::kUnavailable, nullptr, nullptr}});
-    }
+    if (late(pending_[at], pending_[at].proposer)) continue;
+    submitted += at < submitted_ ? 1 : 0;
+    kept.push_back(std::move(pending_[at]));
   }
   pending_ = std::move(kept);
   submitted_ = submitted;
+  std::deque<Answer> waiting;
+  for (Answer& one : answers_) {
+    if (!late(one, one.to)) waiting.push_back(std::move(one));
+  }
+  answers_ = std::move(waiting);
   for (Answer& one : given_up) answer(one);
 }
 
@@ -177,7 +197,8 @@ void Owner::apply(std::uint64_t index, std::uint64_t term, const Proposal& propo
 void Owner::resolve(std::uint64_t index, std::uint64_t number, CommandResult result) {
   progress_ms_ = shard_.env().clock().monotonic_ms();
   if (pending_.empty() || pending_.front().number != number) return;
-  answers_.push_back({index, std::move(pending_.front().proposer), std::move(result)});
+  Pending& first = pending_.front();
+  answers_.push_back({index, std::move(first.proposer), std::move(result), first.deadline_ms});
   pending_.pop_front();
   if (submitted_ > 0) --submitted_;
 }
@@ -207,7 +228,7 @@ Status Owner::restore(std::string_view snapshot) {
   store_.restore(saved.value());
   if (published_) {
     const auto shared = std::make_shared<const SavedState>(std::move(saved).value());
-    batches_.push_back({++last_batch_, index_});
+    begin_batch();
     for (std::uint16_t each = 0; each < data_shards_; ++each) {
       auto letter = std::make_unique<Restore>();
       letter->batch = last_batch_;
@@ -228,7 +249,7 @@ void Owner::publish(std::function<void()> done) {
   published_ = true;
   published_done_ = std::move(done);
   const auto shared = std::make_shared<const SavedState>(store_.save());
-  batches_.push_back({++last_batch_, index_});
+  begin_batch();
   for (std::uint16_t each = 0; each < data_shards_; ++each) {
     auto letter = std::make_unique<Restore>();
     letter->batch = last_batch_;
@@ -236,6 +257,12 @@ void Owner::publish(std::function<void()> done) {
     shard_.post({shard_.node(), shard_.id(), kServiceActor},
                 {shard_.node(), ShardId{each}, kServiceActor}, std::move(letter));
   }
+}
+
+// The data shards are sent all up to the present index.
+void Owner::begin_batch() {
+  batches_.push_back({++last_batch_, index_});
+  known_.push_back({index_, store_.next_qid()});
 }
 
 void Owner::send_batch() {
@@ -247,7 +274,7 @@ void Owner::send_batch() {
   const std::uint64_t sent = batches_.empty() ? applied_here_ : batches_.back().index;
   if (sent == index_) return;
   const auto shared = std::make_shared<const std::vector<Command>>(std::exchange(commands_, {}));
-  batches_.push_back({++last_batch_, index_});
+  begin_batch();
   for (std::uint16_t each = 0; each < data_shards_; ++each) {
     auto letter = std::make_unique<Apply>();
     letter->batch = last_batch_;
@@ -283,6 +310,21 @@ void Owner::answer_applied() {
     Answer next = std::move(answers_.front());
     answers_.pop_front();
     answer(next);
+  }
+  for (; !known_.empty() && known_.front().index <= ready; known_.pop_front()) {
+    in_force_below_ = known_.front().below;
+  }
+}
+
+// The data shards do without the latest: they ask when it matters.
+void Owner::tell_in_force() {
+  if (told_in_force_ == in_force_below_) return;
+  told_in_force_ = in_force_below_;
+  for (std::uint16_t each = 0; each < data_shards_; ++each) {
+    auto letter = std::make_unique<InForce>();
+    letter->below = in_force_below_;
+    shard_.post({shard_.node(), shard_.id(), kServiceActor},
+                {shard_.node(), ShardId{each}, kServiceActor}, std::move(letter));
   }
 }
 

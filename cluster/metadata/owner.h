@@ -4,7 +4,8 @@
 //
 // What is given to the log may be lost, and is given again then: when the leader changes, and after
 // kProposalAgainMs without progress. The numbers see to it that each counts once (Store::accept).
-// What has waited for kProposalTimeoutMs is answered with kUnavailable; it may happen yet.
+// What has waited for kProposalTimeoutMs, to be agreed on or to be in force everywhere, is answered
+// with kUnavailable; it may happen yet.
 #pragma once
 
 #include <cstdint>
@@ -83,6 +84,7 @@ class Owner final : public runtime::Actor, private runtime::TurnTask {
   void receive(runtime::LetterPtr letter) noexcept override;
 
  private:
+  static constexpr std::uint64_t kNoDeadline = UINT64_MAX;
   // Who proposed: an actor, or the control shard itself.
   struct Proposer {
     runtime::Address from;
@@ -93,13 +95,13 @@ class Owner final : public runtime::Actor, private runtime::TurnTask {
     std::uint64_t number = 0;  // of this node's life
     Proposer proposer;
     std::shared_ptr<const Command> command;
-    std::uint64_t deadline_ms = 0;
-    bool patient = false;
+    std::uint64_t deadline_ms = kNoDeadline;
   };
   struct Answer {
     std::uint64_t index = 0;
     Proposer to;
     CommandResult result;
+    std::uint64_t deadline_ms = kNoDeadline;
   };
   // Sent to the data shards; not yet applied by all.
   struct Batch {
@@ -107,8 +109,16 @@ class Owner final : public runtime::Actor, private runtime::TurnTask {
     std::uint64_t index = 0;
   };
 
+  // The queues that a state of the log knows are below this qid.
+  struct Known {
+    std::uint64_t index = 0;
+    Qid below{};
+  };
+
   void turn_end() noexcept override;
+  std::uint64_t new_deadline_ms() const;
   void add(Proposer proposer, Command command, bool patient);
+  void await_in_force(Proposer proposer);
   void submit_new();
   void submit_again();
   std::uint64_t submit(std::size_t from);
@@ -116,9 +126,12 @@ class Owner final : public runtime::Actor, private runtime::TurnTask {
   void resolve(std::uint64_t index, std::uint64_t number, CommandResult result);
   void look_at_own_life();
   void submit_life();
+  void begin_batch();
   void send_batch();
   void applied_by(const Applied& letter);
   void answer_applied();
+  void announce(std::uint64_t index);
+  void tell_in_force();
   void answer(Answer& ready);
   void tick();
   void give_up(std::uint64_t now_ms);
@@ -152,6 +165,9 @@ class Owner final : public runtime::Actor, private runtime::TurnTask {
   std::uint64_t applied_here_ = 0;
   std::uint64_t applied_everywhere_ = 0;
   std::deque<Answer> answers_;  // by index
+  std::deque<Known> known_;     // by index: what the data shards were sent, not yet in force
+  Qid in_force_below_{};
+  Qid told_in_force_{};
 };
 
 }  // namespace ringtail::cluster::metadata

@@ -26,6 +26,9 @@ void Service::receive(runtime::LetterPtr letter) noexcept {
       store_.restore(*restore.saved);
       return done_with(restore.batch, restore.from);
     }
+    case kInForce:
+      in_force_below_ = runtime::letter_cast<InForce>(*letter).below;
+      return;
     default:
       RT_CHECK(false, "a letter that a replica of the metadata does not know");
   }

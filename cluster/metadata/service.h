@@ -2,7 +2,8 @@
 // control shard), which gets it agreed on by the cluster, applies it, and sends it to every other
 // shard of the node; when all shards of all nodes that count have applied it the proposer gets its
 // result. So a change that has been answered is in force everywhere, and a client that hears
-// declare-ok on one connection may use the queue on any other, of any node.
+// declare-ok on one connection may use the queue on any other, of any node. What a replica knows
+// may be ahead of that: whoever tells a client that a queue is there asks in_force() first.
 //
 // This is the part of a shard that has clients or queues: its replica of the metadata.
 #pragma once
@@ -24,6 +25,8 @@ enum MetadataLetterKind : runtime::LetterKind {
   kApply,                                // owner -> replica
   kApplied,                              // replica -> owner
   kRestore,                              // owner -> replica: the whole state
+  kAwaitInForce,                         // any actor -> owner; answered by Proposed
+  kInForce,                              // owner -> replica
 };
 
 // Answered by Proposed with the same request number; with kUnavailable when the cluster has not
@@ -40,6 +43,19 @@ struct Proposed : runtime::Letter {
   Proposed() : Letter(kProposed) {}
   std::uint64_t request = 0;
   CommandResult result;
+};
+
+// Answered with kUnchanged when all that this node knows by now is in force everywhere; with
+// kUnavailable when that is not so in time.
+struct AwaitInForce : runtime::Letter {
+  AwaitInForce() : Letter(kAwaitInForce) {}
+  std::uint64_t request = 0;
+};
+
+// Queues below this qid are known to every node that counts, or gone. Told from time to time.
+struct InForce : runtime::Letter {
+  InForce() : Letter(kInForce) {}
+  Qid below{};
 };
 
 // Commands in the order in which they were agreed on. `batch` counts Apply and Restore letters,
@@ -73,6 +89,8 @@ class Service : public runtime::Actor {
   ~Service() override;
 
   Store& store() { return store_; }
+  // False: some node that holds a lease may not know this queue yet (AwaitInForce).
+  bool in_force(Qid qid) const { return qid < in_force_below_; }
   // Where proposals are sent.
   runtime::Address owner() const { return {shard_.node(), control_, kServiceActor}; }
 
@@ -85,6 +103,7 @@ class Service : public runtime::Actor {
   const runtime::ShardId control_;
   Store store_;
   std::uint64_t last_batch_ = 0;
+  Qid in_force_below_{};
 };
 
 }  // namespace ringtail::cluster::metadata

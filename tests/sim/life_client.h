@@ -24,8 +24,6 @@ struct CommonKnowledge {
   // Durable queues, which nobody deletes. Who has asked may have got it.
   Names asked;
   Names declared;
-  // How many have asked for it and not been answered; some never are.
-  std::map<std::string, int> unanswered;
   // Their bindings to amq.direct, by key: those that may ever be asked for, and those that are.
   static bool may_bind(std::uint32_t queue, std::uint32_t key) { return (queue + key) % 3 != 0; }
   std::map<std::string, Names> bound;
@@ -88,7 +86,6 @@ class LifeClient {
   void ask_for_binding();
   void ask_for_passing();
   void answered(const ServerFrame& frame);
-  bool in_force_everywhere(const std::string& queue) const;
   void check_in_force() const;
   void got(const ServerFrame& frame);
   std::string random_declared();

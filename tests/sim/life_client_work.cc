@@ -137,7 +137,6 @@ void LifeClient::ask() {
     ask_ = Ask::kDeclare;
     asked_name_ = queue_name(rng_.below(CommonKnowledge::kQueues));
     common_.asked.insert(asked_name_);
-    ++common_.unanswered[asked_name_];
     return client_->send(
         3, amqp::QueueDeclare{.queue = asked_name_, .durable = true, .arguments = {}});
   }
@@ -191,9 +190,6 @@ void LifeClient::answered(const ServerFrame& frame) {
       return;
     case Ask::kDeclare:
       REQUIRE(frame.is<amqp::QueueDeclareOk>());
-      // A node says of a queue that is there already what it knows itself, which may be ahead of
-      // what the first who has asked for it is told: so it is no answer that binds all nodes.
-      if (--common_.unanswered[asked_name_] > 0 && !in_force_everywhere(asked_name_)) return;
       common_.declared.insert(asked_name_);
       return check_in_force();
     case Ask::kLook:
@@ -217,14 +213,6 @@ void LifeClient::answered(const ServerFrame& frame) {
       common_.passing_used.insert(asked_name_);
       return;
   }
-}
-
-bool LifeClient::in_force_everywhere(const std::string& queue) const {
-  for (std::uint32_t number = 1; number <= cluster_.size(); ++number) {
-    // One that has no lease gets none before it knows it; who stands still may hold one yet.
-    if (cluster_.node(number) != nullptr && !cluster_.knows_queue(number, queue)) return false;
-  }
-  return true;
 }
 
 // On every node that may act on what it knows, at once.

@@ -39,6 +39,11 @@ struct Client final : runtime::Actor {
     letter->command = std::move(command);
     shard.post(self, owner, std::move(letter));
   }
+  void await_in_force(std::uint64_t request) {
+    auto letter = std::make_unique<AwaitInForce>();
+    letter->request = request;
+    shard.post(self, owner, std::move(letter));
+  }
   void receive(runtime::LetterPtr letter) noexcept override;
 
   World& world;
@@ -212,6 +217,10 @@ void propose(Node& node, std::size_t shard, std::uint64_t request, Command comma
       [&] { node.clients[shard]->propose(request, std::move(command), patient); });
 }
 
+void await_in_force(Node& node, std::size_t shard, std::uint64_t request) {
+  node.node.driver(shard).run([&] { node.clients[shard]->await_in_force(request); });
+}
+
 }  // namespace
 
 TEST_CASE("an answered change is in force on every shard of every node") {
@@ -231,6 +240,51 @@ TEST_CASE("an answered change is in force on every shard of every node") {
   CHECK(a.clients[1]->results[7].outcome == Outcome::kDone);
   CHECK(a.clients[1]->results[7].queue->home == runtime::NodeId{2});
   CHECK(world.nodes[1]->services[2]->store().queue("/", "q") != nullptr);
+}
+
+TEST_CASE("what a replica knows already is in force when every node has it") {
+  World world(2, 2);
+  REQUIRE(world.start());
+  Node& a = *world.nodes[0];
+  propose(a, 1, 1, queue("q", 2));
+  world.sim.run_for(50 * runtime::kMillisecondNs);
+  world.deliver(a, world.log.size());
+  world.sim.run_for(1000 * runtime::kMillisecondNs);
+  const auto known = a.services[2]->store().queue("/", "q");
+  REQUIRE(known != nullptr);
+  CHECK(!a.services[2]->in_force(known->qid));
+  await_in_force(a, 2, 2);
+  world.sim.run_for(1000 * runtime::kMillisecondNs);
+  CHECK(a.clients[2]->results.empty());
+  REQUIRE(world.run_until([&] { return a.clients[2]->results.contains(2); }));
+  CHECK(a.clients[2]->results[2].outcome == Outcome::kUnchanged);
+  CHECK(world.nodes[1]->services[0]->store().queue("/", "q") != nullptr);
+  REQUIRE(world.run_until([&] { return a.services[2]->in_force(known->qid); }));
+  // Nothing is under way: there is nothing to wait for.
+  await_in_force(a, 2, 3);
+  world.sim.run_for(runtime::kMillisecondNs);
+  CHECK(a.clients[2]->results.contains(3));
+}
+
+TEST_CASE("waiting until something is in force everywhere has an end") {
+  World world(7, 2);
+  REQUIRE(world.start());
+  Node& a = *world.nodes[0];
+  propose(a, 0, 1, queue("q", 1));
+  propose(a, 0, 2, queue("patient", 1), true);
+  world.sim.run_for(50 * runtime::kMillisecondNs);
+  // All is agreed on; what the other node has is not heard any more.
+  world.deliver(a, world.log.size());
+  await_in_force(a, 1, 3);
+  world.sim.run_for((runtime::kProposalTimeoutMs - 500) * runtime::kMillisecondNs);
+  CHECK(a.clients[0]->results.empty());
+  world.sim.run_for(1000 * runtime::kMillisecondNs);
+  REQUIRE(a.clients[0]->results.contains(1));
+  REQUIRE(a.clients[1]->results.contains(3));
+  CHECK(a.clients[0]->results[1].outcome == Outcome::kUnavailable);
+  CHECK(a.clients[1]->results[3].outcome == Outcome::kUnavailable);
+  REQUIRE(world.run_until([&] { return a.clients[0]->results.contains(2); }));
+  CHECK(a.clients[0]->results[2].outcome == Outcome::kDone);
 }
 
 TEST_CASE("what is lost is proposed again, what comes twice counts once, answers come in order") {
