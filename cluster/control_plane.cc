@@ -117,8 +117,24 @@ void ControlPlane::raft_opened(const Result<bool>& pristine, bool had_files) {
   }
   // It died while it began its cluster: nobody has heard of it. One that has only a term had yet to
   // say in its log who the servers are.
-  if (!pristine.value() && raft_.has_log()) return begin_cluster();
+  if (!pristine.value() && raft_.has_log()) return begin_cluster_again();
   form();
+}
+
+// A log of others, or with others, is that of a node whose identity is lost: with another number it
+// would never be heard, and what it has to say would be nobody's.
+void ControlPlane::begin_cluster_again() {
+  const Result<raft::Configuration> servers = raft_.servers_in_log();
+  if (!servers.ok()) return fail(servers.status());
+  if (servers.value().size() != 1 || servers.value().front().id != identity_.node) {
+    return fail({Code::kCorrupt,
+                 options_.data_dir + ": has the log of a node of a cluster (" +
+                     raft_directory(options_.data_dir) + "), but has lost its identity (" +
+                     identity_path(options_.data_dir) +
+                     "): put that file back, or remove the data directory, and the node joins as "
+                     "a new one"});
+  }
+  begin_cluster();
 }
 
 void ControlPlane::form() {

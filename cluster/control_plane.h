@@ -95,6 +95,7 @@ class ControlPlane final : private ControlReceiver,
   void raft_opened(const runtime::Result<bool>& pristine, bool had_files);
   void form();
   void formed(const Formation::Outcome& outcome);
+  void begin_cluster_again();
   void begin_cluster();
   void begin_alone();
   void begin(const std::vector<MemberAddress>& members);
@@ -157,6 +158,7 @@ class ControlPlane final : private ControlReceiver,
   void keep_links_to_servers();
   std::optional<MemberAddress> server_address(runtime::NodeId node) const;
   unsigned rank_without(runtime::NodeId leader) const;
+  void look_who_is_reached(std::uint64_t now);
 
   // Sends what Raft has gathered in a turn.
   struct RaftTurn final : runtime::TurnTask {
@@ -203,6 +205,11 @@ class ControlPlane final : private ControlReceiver,
   std::multimap<runtime::NodeId, QuestionId> join_questions_;
   std::map<runtime::NodeId, std::uint64_t> told_until_;  // servers that are forgotten
   std::set<runtime::NodeId> linked_;                     // those that a control link is kept to
+  struct Reach {
+    std::uint64_t last_ms = 0;  // when its link was last seen to stand
+    bool told = false;          // that it is not reached
+  };
+  std::map<runtime::NodeId, Reach> reach_;  // of other nodes that are up
   bool changing_members_ = false;
   std::uint64_t next_change_ms_ = 0;
 

@@ -20,8 +20,6 @@ namespace {
 constexpr std::string_view kFirstLine = "ringtail node 1";  // the last word is the version
 constexpr std::size_t kCookieBytes = 32;
 
-std::string path_in(const std::string& data_dir) { return data_dir + "/node"; }
-
 std::string to_hex(std::span<const std::uint8_t> bytes) {
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
@@ -83,6 +81,8 @@ std::string_view trimmed(std::string_view text) {
 
 std::string to_text(const ClusterId& cluster) { return to_hex(cluster); }
 
+std::string identity_path(const std::string& data_dir) { return data_dir + "/node"; }
+
 Result<Identity> load_identity(runtime::Disk& disk, const std::string& data_dir,
                                runtime::Rng& rng) {
   RT_TRY(disk.make_directory(data_dir));
@@ -95,7 +95,7 @@ Result<Identity> load_identity(runtime::Disk& disk, const std::string& data_dir,
 }
 
 Result<Identity> read_identity(runtime::Disk& disk, const std::string& data_dir) {
-  const std::string path = path_in(data_dir);
+  const std::string path = identity_path(data_dir);
   Result<std::string> content = disk.content(path);
   if (!content.ok()) return content.status();
   Identity identity;
@@ -113,7 +113,7 @@ std::string encode(const Identity& identity) {
 }
 
 Status save_identity(runtime::Disk& disk, const std::string& data_dir, const Identity& identity) {
-  return disk.replace(path_in(data_dir), encode(identity));
+  return disk.replace(identity_path(data_dir), encode(identity));
 }
 
 Result<std::string> load_cookie(runtime::Disk& disk, const std::string& path, runtime::Rng& rng) {

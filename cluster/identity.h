@@ -21,6 +21,8 @@ struct Identity {
   bool has_cluster() const { return cluster != ClusterId{}; }
 };
 
+// The file that says it.
+std::string identity_path(const std::string& data_dir);
 // What the data directory says; where it says nothing, a new node with a number drawn by chance,
 // which is kept at once. kCorrupt names the file.
 runtime::Result<Identity> load_identity(runtime::Disk& disk, const std::string& data_dir,

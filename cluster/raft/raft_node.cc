@@ -114,17 +114,24 @@ Status RaftNode::start() {
   return {};
 }
 
-// Fault 13: the only voter leads when libraft has started, in the term that it finds. Its former
-// life may have led in that.
-Status RaftNode::begin_own_term() {
+Result<Configuration> RaftNode::servers_in_log() const {
   std::string encoded = loaded_.snapshot ? loaded_.snapshot->configuration : "";
   for (const StoredEntry& entry : loaded_.entries) {
     if (entry.kind == EntryKind::kChange) encoded = entry.payload;
   }
-  if (encoded.empty()) return {};
-  const auto last = decode_configuration(encoded);
+  if (encoded.empty()) return Configuration{};
+  auto last = decode_configuration(encoded);
   if (!last.ok()) return last.status().within("the last configuration of Raft's log");
-  for (const Server& server : last.value()) {
+  return last;
+}
+
+// Fault 13: the only voter leads when libraft has started, in the term that it finds. Its former
+// life may have led in that.
+Status RaftNode::begin_own_term() {
+  const Result<Configuration> servers = servers_in_log();
+  if (!servers.ok()) return servers.status();
+  if (servers.value().empty()) return {};
+  for (const Server& server : servers.value()) {
     if ((server.role == Role::kVoter) != (server.id == options_.id)) return {};
   }
   RT_TRY(store_.set_term(loaded_.ballot.term + 1));

@@ -81,6 +81,8 @@ class RaftNode {
   // Once opened, until it is started: anything but a term and a vote. A log begins with who the
   // servers are.
   bool has_log() const { return loaded_.snapshot || !loaded_.entries.empty(); }
+  // The same: who they are, as the end of the log has it.
+  runtime::Result<Configuration> servers_in_log() const;
   // A pristine node, or one that died in the middle of this, becomes a cluster of one. `done` when
   // that is on stable storage.
   void bootstrap(Done done);

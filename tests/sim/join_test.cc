@@ -103,6 +103,24 @@ TEST_CASE("a node that has joined and knows nobody says so") {
   CHECK(cluster.node(2)->ended().text().find("--join") != std::string::npos);
 }
 
+TEST_CASE("a node that has lost its identity and not its log says so, and begins nothing") {
+  for (const std::uint32_t machines : {1U, 3U}) {
+    CAPTURE(machines);
+    Cluster cluster(1, machines);
+    cluster.start_all();
+    REQUIRE(cluster.run_until([&] { return cluster.is_one(); }));
+    cluster.kill(1);
+    REQUIRE(runtime::SimEnv(cluster.host(1)).disk().remove(cluster::identity_path("/data")).ok());
+    for (int start = 0; start < 2; ++start) {
+      cluster.start(1, cluster.together);
+      REQUIRE(cluster.run_until([&] { return !cluster.node(1)->ended().ok(); }));
+      CHECK(cluster.node(1)->ended().text().find("has lost its identity (/data/node)") !=
+            std::string::npos);
+      cluster.kill(1);
+    }
+  }
+}
+
 TEST_CASE("a node that has stopped and not yet ended takes nobody in") {
   Cluster cluster(1, 2);
   cluster.start(1, {});
