@@ -214,6 +214,10 @@ void BrokerShard::receive(runtime::LetterPtr letter) noexcept {
     case kPeerUp:
       peer_changed(runtime::letter_cast<PeerChanged>(*letter).node, letter->kind == kPeerUp);
       break;
+    case kPeerReached:
+    case kPeerUnreached:
+      reach_changed(runtime::letter_cast<PeerChanged>(*letter).node, letter->kind == kPeerReached);
+      break;
     case kPeerCongested:
     case kPeerRelieved:
       congestion_changed(runtime::letter_cast<PeerChanged>(*letter).node,

@@ -52,6 +52,8 @@ enum BrokerLetterKind : runtime::LetterKind {
   kPeerDown,        // to itself: behind what has come from that node
   kPeerUp,
   kPeerCongested,
+  kPeerReached,
+  kPeerUnreached,
   kPeerRelieved,
 };
 
@@ -160,6 +162,8 @@ class BrokerShard : public runtime::Actor,
   void peer_up(runtime::NodeId node, cluster::NodeLife) noexcept override { peer_up(node); }
   void peer_down(runtime::NodeId node, cluster::NodeLife) noexcept override { peer_down(node); }
   void peer_congested(runtime::NodeId node, bool congested) noexcept override;
+  // Nobody has said that it is down, but it is as good as that for whoever waits for it.
+  void peer_reached(runtime::NodeId node, bool reached) noexcept override;
 
   // A change of the metadata on behalf of nobody's channel; `done` runs when every shard has it.
   // Queues are placed (placement.h). A patient one is never given up (cluster/metadata/service.h).
@@ -226,6 +230,8 @@ class BrokerShard : public runtime::Actor,
   void answer_probe(runtime::LetterPtr letter);
   void peer_changed(runtime::NodeId node, bool up);
   void congestion_changed(runtime::NodeId node, bool congested);
+  void reach_changed(runtime::NodeId node, bool reached);
+  std::vector<std::uint64_t> connection_ids() const;
   void adopt(Adopt& letter);
   void shut_down();
   void report_shut_down_if_done();

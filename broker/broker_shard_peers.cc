@@ -45,6 +45,21 @@ void BrokerShard::peer_congested(NodeId node, bool congested) noexcept {
               std::make_unique<PeerChanged>(congested ? kPeerCongested : kPeerRelieved, node));
 }
 
+void BrokerShard::peer_reached(NodeId node, bool reached) noexcept {
+  const runtime::Address self = address_of(shard_.node(), shard_.id());
+  shard_.post(self, self,
+              std::make_unique<PeerChanged>(reached ? kPeerReached : kPeerUnreached, node));
+}
+
+// Its consumers here, and what it has of ours, stay; what waits for it does so no longer.
+void BrokerShard::reach_changed(NodeId node, bool reached) {
+  if (node == shard_.node() || !peers_.set_reached(node, reached)) return;
+  queue_calls_.peer_reached(node, reached);
+  for (const std::uint64_t id : connection_ids()) {
+    if (Connection* one = connection(id)) one->peer_reached(node, reached);
+  }
+}
+
 // Who publishes to that node's queues is not read until there is room again.
 void BrokerShard::congestion_changed(NodeId node, bool congested) {
   peers_.set_congested(node, congested);
@@ -58,13 +73,17 @@ void BrokerShard::peer_changed(NodeId node, bool up) {
   recent_history_.peer_changed(node, up);
   queue_calls_.peer_changed(node, up);
   if (!up) queues_.peer_down(node);
-  // By their numbers: some end meanwhile.
+  for (const std::uint64_t id : connection_ids()) {
+    if (Connection* one = connection(id)) one->peer_changed(node, up);
+  }
+}
+
+// To be gone through where some may end meanwhile.
+std::vector<std::uint64_t> BrokerShard::connection_ids() const {
   std::vector<std::uint64_t> ids;
   ids.reserve(connections_.size());
   for (const auto& [id, connection] : connections_) ids.push_back(id);
-  for (const std::uint64_t id : ids) {
-    if (Connection* one = connection(id)) one->peer_changed(node, up);
-  }
+  return ids;
 }
 
 }  // namespace ringtail::broker

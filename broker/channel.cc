@@ -318,6 +318,8 @@ void Channel::close(const amqp::ChannelClose&) { connection_.channel_closed(*thi
 void Channel::receive(runtime::LetterPtr letter) noexcept {
   if (ended_) return;
   using runtime::letter_cast;
+  if (!left_.empty() && of_left_line(*letter)) [[unlikely]]
+    return;
   switch (letter->kind) {
     case queue::kDeliver:
       return deliver(letter_cast<queue::Deliver>(*letter));
@@ -362,7 +364,7 @@ QueueLink& Channel::link_to(const std::shared_ptr<const QueueRecord>& record) {
   if (links_.size() >= sweep_links_at_) shard_.flush_batches_at_turn_end(batch_task_);
   auto& link = links_[record->qid];
   link = std::make_unique<QueueLink>(record);
-  link->down = !broker_shard_.node_is_up(link->address.node);
+  link->down = !broker_shard_.node_is_up(link->address.node) || left_.contains(record->qid);
   link->congested = broker_shard_.node_is_congested(link->address.node);
   return *link;
 }

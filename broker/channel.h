@@ -70,6 +70,8 @@ class Channel final : public runtime::Actor {
   void peer_changed(runtime::NodeId node, bool up);
   // More waits for a node than is good, or no longer.
   void peer_congested(runtime::NodeId node, bool congested);
+  // What waits for it is refused, as if it was down.
+  void peer_reached(runtime::NodeId node, bool reached);
 
   // Answers channel.open. `ask`: the user's channels are limited, and the connection registry is
   // asked first; `channels` is how many its connection has with this one.
@@ -257,6 +259,9 @@ class Channel final : public runtime::Actor {
   void refuse_for_down(const QueueLink& link);
   void refuse_publish(std::uint64_t sequence);
   void peer_down(runtime::NodeId node);
+  void end_lines(const std::vector<QueueLink*>& lines, runtime::NodeId node);
+  void leave(const QueueLink& link);
+  bool of_left_line(const runtime::Letter& letter);
   std::vector<QueueLink*> links_to(runtime::NodeId node);
   std::shared_ptr<const cluster::metadata::QueueRecord> end_consumers(
       const std::vector<QueueLink*>& links, bool tell);
@@ -364,7 +369,9 @@ class Channel final : public runtime::Actor {
 
   std::unordered_map<runtime::Qid, std::unique_ptr<QueueLink>> links_;
   std::vector<std::unique_ptr<QueueLink>> lost_links_;  // with deliveries not acknowledged
-  std::size_t lost_unacked_ = 0;                        // those, in all
+  // Queues that do not know yet that their line to this channel has ended, and their nodes.
+  std::map<runtime::Qid, runtime::NodeId> left_;
+  std::size_t lost_unacked_ = 0;  // those, in all
   std::size_t sweep_links_at_ = 64;
   std::vector<QueueLink*> dirty_links_;
   BatchTask batch_task_{*this};

@@ -227,6 +227,8 @@ void Channel::queue_delete(const amqp::QueueDelete& method) {
           fail(amqp::queue_in_use(record->vhost, record->name));
         } else if (answer.answer == queue::Answer::kNotEmpty) {
           fail(amqp::queue_not_empty(record->vhost, record->name));
+        } else if (answer.answer == queue::Answer::kUnavailable) {
+          fail(amqp::internal_error(std::string(amqp::kNoMajority)));
         } else {
           connection_.disown_queue(record->qid);
           if (!no_wait) {

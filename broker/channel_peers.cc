@@ -54,6 +54,41 @@ void Channel::peer_changed(NodeId node, bool up) {
   for (QueueLink* link : links_to(node)) link->down = false;
 }
 
+// Its queues may hear all that they were told, some day, and answer it. So each is told, behind
+// that, that the channel has gone; until it has heard that, what it says is of a line that has
+// ended.
+void Channel::peer_reached(NodeId node, bool reached) {
+  if (ended_) return;
+  const std::vector<QueueLink*> lines = links_to(node);
+  if (reached) {
+    for (QueueLink* link : lines) link->down = left_.contains(link->record->qid);
+    return;
+  }
+  for (const QueueLink* link : lines) leave(*link);
+  end_lines(lines, node);
+}
+
+void Channel::leave(const QueueLink& link) {
+  if (link.down) return;
+  auto gone = std::make_unique<queue::ChannelGone>(link.record->qid);
+  gone->wants_notice = true;
+  gone->notify = address_;
+  shard_.post(address_, link.address, std::move(gone));
+  left_[link.record->qid] = link.address.node;
+}
+
+// True: it is of no interest.
+bool Channel::of_left_line(const runtime::Letter& letter) {
+  if (letter.kind < queue::kSettled || letter.kind > queue::kChannelForgotten) return false;
+  const auto left = left_.find(static_cast<const queue::QueueLetter&>(letter).qid);
+  if (left == left_.end()) return false;
+  if (letter.kind != queue::kChannelForgotten) return true;
+  const auto link = links_.find(left->first);
+  if (link != links_.end()) link->second->down = !broker_shard_.node_is_up(left->second);
+  left_.erase(left);
+  return true;
+}
+
 void Channel::peer_congested(NodeId node, bool congested) {
   if (ended_) return;
   for (const auto& [qid, link] : links_) {
@@ -75,7 +110,11 @@ std::vector<QueueLink*> Channel::links_to(NodeId node) {
 }
 
 void Channel::peer_down(NodeId node) {
-  const std::vector<QueueLink*> lost = links_to(node);
+  std::erase_if(left_, [node](const auto& one) { return one.second == node; });
+  end_lines(links_to(node), node);
+}
+
+void Channel::end_lines(const std::vector<QueueLink*>& lost, NodeId node) {
   std::shared_ptr<const QueueRecord> fatal;
   const bool asked = !awaited_.empty() && awaited_.front().node == node;
   if (asked && !awaited_.front().cancels) fatal = awaited_.front().queue;

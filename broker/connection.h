@@ -49,6 +49,7 @@ class Connection final : public runtime::StreamEvents, public runtime::Actor {
   // Letters do not reach that node any more, or do again.
   void peer_changed(runtime::NodeId node, bool up);
   void peer_congested(runtime::NodeId node, bool congested);
+  void peer_reached(runtime::NodeId node, bool reached);
 
   // --- for listings ---
   ConnectionInfo info() const;
@@ -190,7 +191,9 @@ class Connection final : public runtime::StreamEvents, public runtime::Actor {
   };
   Farewell bury_channel(std::unique_ptr<Channel> channel, std::uint64_t farewell);
   void channel_forgotten(std::uint64_t farewell, runtime::NodeId from);
+  void for_each_channel(const std::function<void(Channel&)>& visit);
   void forgotten_by_peer(runtime::NodeId node);
+  void end_farewells(runtime::NodeId node);
   void end_if_forgotten();
   void close_channel_ok(std::uint16_t number);
 

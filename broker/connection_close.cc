@@ -85,17 +85,29 @@ void Connection::peer_congested(runtime::NodeId node, bool congested) {
   }
 }
 
-void Connection::peer_changed(runtime::NodeId node, bool up) {
-  // By their numbers: what a channel does may end others.
+// By their numbers: what a channel does may end others.
+void Connection::for_each_channel(const std::function<void(Channel&)>& visit) {
   std::vector<std::uint16_t> numbers;
   for (const auto& [number, slot] : channels_) numbers.push_back(number);
   for (const std::uint16_t number : numbers) {
     const auto slot = channels_.find(number);
-    if (slot != channels_.end() && slot->second.channel) {
-      slot->second.channel->peer_changed(node, up);
-    }
+    if (slot != channels_.end() && slot->second.channel) visit(*slot->second.channel);
   }
-  if (up || farewells_.empty()) return;
+}
+
+void Connection::peer_changed(runtime::NodeId node, bool up) {
+  for_each_channel([&](Channel& channel) { channel.peer_changed(node, up); });
+  if (!up) end_farewells(node);
+}
+
+// Who takes leave of its queues does not wait for them.
+void Connection::peer_reached(runtime::NodeId node, bool reached) {
+  for_each_channel([&](Channel& channel) { channel.peer_reached(node, reached); });
+  if (!reached) end_farewells(node);
+}
+
+void Connection::end_farewells(runtime::NodeId node) {
+  if (farewells_.empty()) return;
   forgotten_by_peer(node);
   if (state_ == ConnectionState::kDraining) end_if_forgotten();
 }

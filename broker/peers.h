@@ -16,8 +16,10 @@ class Peers {
  public:
   explicit Peers(runtime::NodeId own) : up_{own} {}
 
-  // Other nodes are down until they are said to be up.
-  bool is_up(runtime::NodeId node) const { return up_.contains(node); }
+  // Other nodes are down until they are said to be up. One that is not reached is as good as down.
+  bool is_up(runtime::NodeId node) const {
+    return up_.contains(node) && !unreached_.contains(node);
+  }
   void set_up(runtime::NodeId node, bool up) {
     if (up) {
       up_.insert(node);
@@ -25,6 +27,12 @@ class Peers {
       up_.erase(node);
     }
     congested_.erase(node);
+    unreached_.erase(node);
+  }
+  // False: it is as it was, or down.
+  bool set_reached(runtime::NodeId node, bool reached) {
+    if (!up_.contains(node)) return false;
+    return reached ? unreached_.erase(node) > 0 : unreached_.insert(node).second;
   }
   // More waits for it than is good.
   bool is_congested(runtime::NodeId node) const { return congested_.contains(node); }
@@ -47,6 +55,7 @@ class Peers {
  private:
   std::set<runtime::NodeId> up_;
   std::set<runtime::NodeId> congested_;
+  std::set<runtime::NodeId> unreached_;
   std::map<runtime::NodeId, std::string> names_;
 };
 

@@ -96,6 +96,19 @@ void QueueCalls::peer_changed(runtime::NodeId node, bool up) {
   }
   down_.insert(node);
   std::erase_if(published_, [&](const auto& entry) { return entry.second.node == node; });
+  refuse_waiting(node);
+}
+
+void QueueCalls::peer_reached(runtime::NodeId node, bool reached) {
+  if (reached) {
+    down_.erase(node);
+  } else {
+    down_.insert(node);
+    refuse_waiting(node);
+  }
+}
+
+void QueueCalls::refuse_waiting(runtime::NodeId node) {
   std::vector<queue::RequestId> lost;
   for (const auto& [request, waiting] : waiting_) {
     if (waiting.node == node) lost.push_back(request);

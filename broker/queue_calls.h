@@ -43,6 +43,9 @@ class QueueCalls final : public runtime::Actor {
   void ask(const cluster::metadata::QueueRecord& queue, const QueueQuestion& question, Done done);
 
   void peer_changed(runtime::NodeId node, bool up);
+  // What waits for it is answered as if it was down; it goes on where it was when it is reached
+  // again.
+  void peer_reached(runtime::NodeId node, bool reached);
 
   void receive(runtime::LetterPtr letter) noexcept override;
 
@@ -57,6 +60,7 @@ class QueueCalls final : public runtime::Actor {
   };
 
   void try_queue(const cluster::metadata::QueueRecord& queue, queue::RequestId request);
+  void refuse_waiting(runtime::NodeId node);
   void answered(queue::RequestId request, const QueueAnswer& answer);
 
   runtime::Shard& shard_;

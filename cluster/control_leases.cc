@@ -31,6 +31,7 @@ void ControlPlane::tick() {
   if (failed_) return;
   const std::uint64_t now = now_ms();
   keep_links_to_servers();
+  look_who_is_reached(now);
   if (raft_.leads()) {
     lead_tick(now);
   } else if (now >= next_heartbeat_ms_) {

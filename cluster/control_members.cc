@@ -6,6 +6,7 @@
 #include "cluster/control.pb.h"
 #include "cluster/control_kinds.h"
 #include "cluster/control_plane.h"
+#include "cluster/link_limits.h"
 
 namespace ringtail::cluster {
 
@@ -80,6 +81,26 @@ void ControlPlane::control_disconnected(NodeId node, LinkEnd end, const Status& 
   } else if (node == raft_.leader()) {
     raft_.leader_seen_dead(node, rank_without(node));
   }
+}
+
+// Without a majority nobody is declared down, however long he is gone.
+void ControlPlane::look_who_is_reached(std::uint64_t now) {
+  std::map<NodeId, Reach> reach;
+  owner_.store().for_each_node([&](const std::shared_ptr<const NodeRecord>& node) {
+    if (!node->up || node->id == identity_.node) return;
+    const auto known = reach_.find(node->id);
+    Reach& one = reach[node->id];
+    if (known != reach_.end()) one = known->second;
+    const bool connected = hub_.control().is_connected(node->id);
+    if (connected || known == reach_.end()) one.last_ms = now;
+    const bool unreached = now - one.last_ms >= kUnreachedMs;
+    if (unreached == one.told) return;
+    one.told = unreached;
+    log(LogLevel::kWarning, "cluster", "{} {}", node->name,
+        unreached ? "cannot be reached, and nobody has declared it down" : "is reached again");
+    hub_.directory().set_reached(node->id, !unreached);
+  });
+  reach_ = std::move(reach);
 }
 
 unsigned ControlPlane::rank_without(NodeId leader) const {

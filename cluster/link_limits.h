@@ -47,6 +47,9 @@ inline constexpr std::uint64_t kAcknowledgeDelayMs = 5;
 // A link on which frames are under way and none is acknowledged for so long is taken for dead and
 // made again: a half-open connection does not end by itself.
 inline constexpr std::uint64_t kAcknowledgeTimeoutMs = 10'000;
+// A node without a control connection for so long is said not to be reached: by then a majority
+// would have declared it down (2 s).
+inline constexpr std::uint64_t kUnreachedMs = 2500;
 // How often that is looked at.
 inline constexpr std::uint64_t kAcknowledgeCheckMs = 1000;
 

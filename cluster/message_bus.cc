@@ -117,6 +117,9 @@ void MessageBus::receive(LetterPtr letter) noexcept {
       return peer_down(runtime::letter_cast<PairLetter>(*letter).pair);
     case kPeerMarker:
       return marker(runtime::letter_cast<PairLetter>(*letter).pair);
+    case kPeerReached:
+    case kPeerUnreached:
+      return reached(runtime::letter_cast<PairLetter>(*letter).pair, letter->kind == kPeerReached);
     case kDataLink:
       return data_link(runtime::letter_cast<DataLinkLetter>(*letter));
     default:
@@ -146,6 +149,12 @@ void MessageBus::peer_down(const LifePair& pair) {
     shard_.post(address_, {shard_.node(), ShardId{shard}, kMessageBusActor},
                 std::make_unique<PairLetter>(kPeerMarker, pair));
   }
+}
+
+void MessageBus::reached(const LifePair& pair, bool is_reached) {
+  const Peer* const peer = find(pair.peer);
+  if (peer == nullptr || peer->pair() != pair) return;
+  for (PeerWatcher* const watcher : watchers_) watcher->peer_reached(pair.peer, is_reached);
 }
 
 void MessageBus::marker(const LifePair& pair) {

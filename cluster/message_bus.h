@@ -71,6 +71,7 @@ class MessageBus final : public runtime::Actor,
   void turn_end() noexcept override;
   void peer_up(const PeerUpLetter& letter);
   void peer_down(const LifePair& pair);
+  void reached(const LifePair& pair, bool is_reached);
   void marker(const LifePair& pair);
   void data_link(DataLinkLetter& letter);
   void refuse(runtime::Stream& stream, const AcceptorHandshake& handshake);

@@ -80,6 +80,17 @@ void PeerDirectory::peer_down(NodeId node) {
   reconcile(node);
 }
 
+void PeerDirectory::set_reached(NodeId node, bool reached) {
+  const auto found = entries_.find(node);
+  if (found == entries_.end()) return;
+  const State state = found->second.state;
+  if (state != State::kComing && state != State::kUp) return;
+  for (std::uint16_t shard = 0; shard < data_shards_; ++shard) {
+    to_bus(shard, std::make_unique<PairLetter>(reached ? kPeerReached : kPeerUnreached,
+                                               found->second.actual));
+  }
+}
+
 bool PeerDirectory::is_up(NodeId node) const {
   const auto found = entries_.find(node);
   return found != entries_.end() && found->second.state == State::kUp;

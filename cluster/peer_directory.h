@@ -38,6 +38,8 @@ class PeerDirectory final : public runtime::Actor {
   void peer_up(const PeerNode& peer);
   // That life of it is over, as far as this node is concerned.
   void peer_down(runtime::NodeId node);
+  // Whether there is a connection to it, for those who wait for it (PeerWatcher::peer_reached).
+  void set_reached(runtime::NodeId node, bool reached);
 
   // Told on this shard: peer_up when all data shards know it, peer_down when all have told theirs.
   void add_watcher(PeerWatcher& watcher) { watchers_.push_back(&watcher); }

@@ -17,6 +17,8 @@ inline constexpr runtime::LetterKind kPeerDown = runtime::kClusterLetters + 0x03
 inline constexpr runtime::LetterKind kPeerMarker = runtime::kClusterLetters + 0x04;
 inline constexpr runtime::LetterKind kPeerGone = runtime::kClusterLetters + 0x05;
 inline constexpr runtime::LetterKind kDataLink = runtime::kClusterLetters + 0x06;
+inline constexpr runtime::LetterKind kPeerReached = runtime::kClusterLetters + 0x07;
+inline constexpr runtime::LetterKind kPeerUnreached = runtime::kClusterLetters + 0x08;
 
 // Where the actors of the links are found: the same place on every shard.
 inline constexpr runtime::ActorId kMessageBusActor{runtime::kInventedActorBit | 1ULL << 62 | 1};
@@ -43,7 +45,8 @@ struct PeerUpLetter final : runtime::Letter {
 
 // About a pair: bus to directory "letters to it are taken here" (kPeerReady); directory to every
 // bus "it is over" (kPeerDown); bus to every bus "no letter of it comes through me any more"
-// (kPeerMarker); bus to directory "watchers here have been told" (kPeerGone).
+// (kPeerMarker); bus to directory "watchers here have been told" (kPeerGone); directory to every
+// bus "it has not been reached for a while", and "it is reached again".
 struct PairLetter final : runtime::Letter {
   PairLetter(runtime::LetterKind letter_kind, const LifePair& of) : Letter(letter_kind), pair(of) {}
   LifePair pair;

@@ -18,6 +18,11 @@ class PeerWatcher {
   // More waits for it than is good (kKeptHighMark): send no more than must be. Ends by itself, or
   // with peer_down().
   virtual void peer_congested(runtime::NodeId /*node*/, bool /*congested*/) noexcept {}
+  // There has been no connection to it for kUnreachedMs, and nobody has said that it is down: there
+  // is no majority for that, or others still reach it. Letters are taken and kept as before, but
+  // whoever waits for one of it should not. `reached` true: there is a connection again. It ends
+  // with peer_down(), too.
+  virtual void peer_reached(runtime::NodeId /*node*/, bool /*reached*/) noexcept {}
 };
 
 }  // namespace ringtail::cluster

@@ -196,6 +196,8 @@ enum class Answer : std::uint8_t {
   kInUse,     // delete if-unused
   kNotEmpty,  // delete if-empty
   kDamaged,   // what it has on the disk cannot be read
+  // delete: a majority of the nodes has not agreed in time; it may happen yet.
+  kUnavailable,
 };
 
 struct ConsumeOk : QueueLetter {

@@ -41,7 +41,7 @@ runtime::Status corrupt(const char* why) {
 
 template <typename Header>
 Fault take_answer(const Header& header, Answer& answer) {
-  static_assert(wire::Answer_MAX == static_cast<int>(Answer::kDamaged));
+  static_assert(wire::Answer_MAX == static_cast<int>(Answer::kUnavailable));
   if (!wire::Answer_IsValid(header.answer())) return "an unknown answer";
   answer = static_cast<Answer>(header.answer());
   return nullptr;

@@ -1,5 +1,7 @@
 // Queues of one shard that have asked to be removed, and the answers that wait until they are: a
-// client that hears delete-ok finds the queue gone on every shard.
+// client that hears delete-ok finds the queue gone on every shard. Where nobody agrees on the
+// removal within kProposalTimeoutMs, because a majority is not there, who has asked for it hears
+// that; it happens all the same, later.
 #pragma once
 
 #include <functional>
@@ -23,8 +25,7 @@ using RemoveQueue = std::function<void(std::shared_ptr<const cluster::metadata::
 // One per shard, on its thread, as long as the shard: it outlives the queues.
 class Removals {
  public:
-  Removals(runtime::Shard& shard, RemoveQueue remove_queue)
-      : shard_(shard), remove_queue_(std::move(remove_queue)) {}
+  Removals(runtime::Shard& shard, RemoveQueue remove_queue);
   Removals(const Removals&) = delete;
   Removals& operator=(const Removals&) = delete;
 
@@ -43,8 +44,10 @@ class Removals {
   struct Owed {
     runtime::Address to;
     runtime::LetterPtr answer;
+    std::uint64_t deadline_ms = 0;
   };
 
+  void look_for_late();
   void done(runtime::Qid qid);
 
   runtime::Shard& shard_;
@@ -54,6 +57,8 @@ class Removals {
     std::vector<Owed> answers;
   };
   std::map<runtime::Qid, Removal> owed_;
+  std::unique_ptr<runtime::Timer> late_;  // runs while something is owed
+  bool late_runs_ = false;
 };
 
 }  // namespace ringtail::queue

@@ -122,7 +122,9 @@ QueueAnswer Call::ask_queue(const cluster::metadata::QueueRecord& queue,
           done();
         });
       }));
-  return answered ? *result : QueueAnswer{};
+  if (!answered) return {};
+  if (result->answer == queue::Answer::kUnavailable) (void)agreed(Outcome::kUnavailable);
+  return *result;
 }
 
 std::vector<QueueAnswer> Call::inspect_queues(const std::vector<QueuePtr>& queues) {

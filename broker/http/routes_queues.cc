@@ -296,6 +296,7 @@ Response delete_queue(Call& call) {
     case queue::Answer::kNotFound:
     case queue::Answer::kDamaged:
       return not_found();
+    case queue::Answer::kUnavailable:  // the call has failed
     case queue::Answer::kOk:
       break;
   }
