@@ -21,6 +21,7 @@ using runtime::Status;
 namespace {
 
 // As sysexits.h: an error while doing input or output.
+constexpr int kExitFailed = 1;  // of a start, too
 constexpr int kExitDisk = 74;
 
 // Null without cluster_ssl_options.
@@ -146,7 +147,7 @@ Status Node::come_to_cluster(bool& empty) {
           // What clients were told is on the disk; nothing that they are told from here on would
           // be, so nobody may be told anything.
           runtime::log(runtime::LogLevel::kError, "node", "stopping at once: {}", why.text());
-          std::_Exit(kExitDisk);
+          std::_Exit(why.code() == runtime::Code::kInvalid ? kExitFailed : kExitDisk);
         });
   });
   return result;

@@ -85,6 +85,14 @@ void ControlBus::remove_peer(NodeId node) {
   burial_.bury(std::move(peer));
 }
 
+void ControlBus::end_inbound(NodeId node) {
+  const auto found = inbound_.find(node);
+  if (found == inbound_.end()) return;
+  found->second->end();
+  burial_.bury(std::move(found->second));
+  inbound_.erase(found);
+}
+
 bool ControlBus::is_connected(NodeId node) const {
   const auto found = peers_.find(node);
   return found != peers_.end() && found->second->link().is_open();

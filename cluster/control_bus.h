@@ -76,6 +76,8 @@ class ControlBus {
   // Keep a link to this node; again when its addresses change.
   void add_peer(runtime::NodeId node, const std::string& name, std::vector<PeerAddress> addresses);
   void remove_peer(runtime::NodeId node);
+  // Ends the connection that this node has made to us, if there is one.
+  void end_inbound(runtime::NodeId node);
   bool is_connected(runtime::NodeId node) const;
   // Whether its connection to us stands.
   bool is_heard(runtime::NodeId node) const { return inbound_.contains(node); }

@@ -71,6 +71,7 @@ void ControlPlane::control_connected(NodeId node) noexcept {
 }
 
 void ControlPlane::control_disconnected(NodeId node, LinkEnd end, const Status& why) noexcept {
+  if (end == LinkEnd::kForgotten) return own_node_forgotten();
   if (end != LinkEnd::kRefused) return;
   log(LogLevel::kDebug, "cluster", "node {} does not run: {}", node.value, why.text());
   watch_.set_process_gone(node, true, now_ms());
@@ -143,11 +144,22 @@ void ControlPlane::node_removed(const NodeRecord& record) {
   joining_until_[record.id] = now;  // it is not one that joins
   std::erase_if(told_until_, [now](const auto& entry) { return entry.second <= now; });
   told_until_[record.id] = now + kForgottenHeartbeats * options_.times.heartbeat_ms;
-  if (record.id == identity_.node) {
-    if (options_.retires && started_) std::exchange(started_, nullptr)({{}, false});
-    return;
-  }
+  if (record.id == identity_.node) return;  // own_node_forgotten() follows
   hub_.directory().peer_down(record.id);
+  hub_.control().end_inbound(record.id);
+}
+
+void ControlPlane::state_restored() {
+  owner_.store().for_each_forgotten([this](NodeId id) { hub_.control().end_inbound(id); });
+}
+
+// Who connects again is told that it is forgotten. One that was cut off or frozen meanwhile hears
+// of it in no other way: it is in nobody's log any more.
+Refusal ControlPlane::admit_control(const LinkHello& hello, std::string& reason) const {
+  const metadata::Store& store = const_cast<metadata::Owner&>(owner_).store();
+  if (!store.is_forgotten(hello.identity.node)) return Refusal::kNone;
+  reason = "the cluster of " + options_.name + " has forgotten " + hello.identity.name;
+  return Refusal::kForgotten;
 }
 
 void ControlPlane::keep_links(const std::vector<MemberAddress>& members) {
@@ -220,6 +232,10 @@ void ControlPlane::control_asked(QuestionId id, const LinkIdentity& from,
 
 std::string ControlPlane::why_not(const MemberAddress& who) const {
   metadata::Store& store = const_cast<metadata::Owner&>(owner_).store();
+  if (store.is_forgotten(who.node)) {
+    return "the cluster has forgotten the number " + std::to_string(who.node.value) +
+           " of this node: start it with an empty data directory";
+  }
   const auto same_number = store.node(who.node);
   if (same_number != nullptr && same_number->name != who.name) {
     return "its number " + std::to_string(who.node.value) + " is that of " + same_number->name +
@@ -271,8 +287,10 @@ void ControlPlane::change_members() {
   const std::uint64_t now = now_ms();
   if (changing_members_ || !raft_.leads() || now < next_change_ms_) return;
   for (const raft::Server& server : raft_.members()) {
-    // Known to Raft alone: it was added by this leader or the one before, and has its time.
-    if (owner_.store().node(server.id) != nullptr) continue;
+    // Known to Raft alone: it was added by this leader or the one before, and has its time; unless
+    // the leader before was about to remove it.
+    const metadata::Store& store = owner_.store();
+    if (store.node(server.id) != nullptr || store.is_forgotten(server.id)) continue;
     const auto until = joining_until_.emplace(server.id, now + kJoinTimeoutMs).first->second;
     if (now < until) {
       joining_.emplace(server.id, server.address);

@@ -58,6 +58,8 @@ ControlPlane::ControlPlane(runtime::Shard& control, ControlPlaneOptions options)
       led_before_ms_(led_ms_) {
   RT_CHECK(control.id().value == options_.data_shards, "the control shard comes behind the others");
   owner_.store().add_observer(*this);
+  hub_.set_control_admission(
+      [this](const LinkHello& hello, std::string& reason) { return admit_control(hello, reason); });
   timer_ = control.env().timers().make([this] { tick(); });
   if (options_.tls == nullptr) return;
   certificate_timer_ = control.env().timers().make([this] { reload_certificate(); });
@@ -207,6 +209,7 @@ void ControlPlane::begin(const std::vector<MemberAddress>& members) {
   if (failed_) return;
   state_ = State::kComing;
   if (const Status status = raft_.start(); !status.ok()) return fail(status);
+  if (failed_) return;  // its own snapshot says that it is forgotten
   keep_links(members);
   keep_links_to_servers();
   timer_->start(1, tick_ms());
@@ -297,6 +300,28 @@ void ControlPlane::retire_step() {
   if (raft_.leader().value == 0 || now < next_retire_ms_) return;
   next_retire_ms_ = now + options_.times.heartbeat_ms;
   owner_.forget(identity_.node);
+}
+
+// From the log, or from another member. Whoever wished it is content; whoever stops has stopped.
+// Another must not go on: nobody counts with it, and its queues are no queues any more.
+void ControlPlane::own_node_forgotten() {
+  if (state_ == State::kClosed || failed_) return;
+  life_ = 0;
+  lease_.revoke();
+  if (options_.retires) {
+    if (started_) std::exchange(started_, nullptr)({{}, false});
+    return;
+  }
+  if (state_ == State::kLeaving) {
+    if (left_) std::exchange(left_, nullptr)();
+    return;
+  }
+  fail(
+      {Code::kInvalid,
+       options_.name + " was forgotten by its cluster (forget_cluster_node), or another node " +
+           "has taken its place: empty the data directory " + options_.data_dir +
+           " but for the file cookie (ringtailctl force_reset does so where the app is stopped), " +
+           "and let it join again as a new one"});
 }
 
 // --- between Raft, the links and the metadata ----------------------------------------------------

@@ -66,7 +66,8 @@ class ControlPlane final : private ControlReceiver,
 
   // Comes to a cluster, or back to it; `done` when this node has a life in it, holds a lease, and
   // all its shards have the metadata. That takes until a majority is there. `lost` once, later: the
-  // disk fails, or holds what this version does not understand; the node has to end.
+  // disk fails, or holds what this version does not understand, or (kInvalid) the cluster has
+  // forgotten this node; the node has to end.
   void start(std::function<void(const Started&)> done,
              std::function<void(const runtime::Status&)> lost);
   // With options.retires: `done` when the cluster has forgotten this node, or there is none.
@@ -115,6 +116,7 @@ class ControlPlane final : private ControlReceiver,
   void applied_here(std::uint64_t index) override;
   void life_begun(const metadata::NodeRecord& record) override;
   void life_ended() override;
+  void own_node_forgotten() override;
   // RaftMachine, Transport
   void apply(raft::Index index, raft::Term term, std::string_view payload) override;
   void snapshot(std::function<void(runtime::BytesChain)> done) override;
@@ -149,6 +151,8 @@ class ControlPlane final : private ControlReceiver,
                      std::string_view question) noexcept override;
   void node_changed(const std::shared_ptr<const metadata::NodeRecord>& record) override;
   void node_removed(const metadata::NodeRecord& record) override;
+  void state_restored() override;
+  Refusal admit_control(const LinkHello& hello, std::string& reason) const;
   void join_asked(QuestionId id, const MemberAddress& who);
   std::string why_not(const MemberAddress& who) const;
   void answer_joined(QuestionId id);

@@ -211,6 +211,8 @@ std::string_view to_text(Refusal refusal) {
       return "not ready";
     case Refusal::kOtherTls:
       return "TLS on one side";
+    case Refusal::kForgotten:
+      return "forgotten";
   }
   return "for a reason that this version does not know";
 }

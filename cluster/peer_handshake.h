@@ -54,6 +54,7 @@ enum class Refusal : std::uint8_t {
   kUnknownNode = 4,   // it is no member, as far as is known here; may pass
   kNotReady = 5,      // may pass
   kOtherTls = 6,      // one of the two secures its links by TLS, the other does not
+  kForgotten = 7,     // the cluster of both has forgotten the dialer, for ever
 };
 std::string_view to_text(Refusal refusal);
 

@@ -62,6 +62,8 @@ std::string_view to_text(LinkEnd end) {
       return "unreachable";
     case LinkEnd::kRejected:
       return "rejected";
+    case LinkEnd::kForgotten:
+      return "forgotten";
     case LinkEnd::kBroken:
       return "broken";
   }
@@ -240,8 +242,12 @@ void PeerLink::welcomed() {
   const LinkWelcome& welcome = handshake_->welcome();
   const LinkHello& hello = setup_.hello;
   if (welcome.refusal != Refusal::kNone) {
+    // What another cluster has forgotten is nothing to us.
+    const bool forgotten = welcome.refusal == Refusal::kForgotten &&
+                           welcome.identity.cluster == hello.identity.cluster &&
+                           welcome.identity.force_generation == hello.identity.force_generation;
     return fail(
-        LinkEnd::kRejected,
+        forgotten ? LinkEnd::kForgotten : LinkEnd::kRejected,
         Status(Code::kUnavailable, std::string(to_text(welcome.refusal)) + ": " + welcome.reason));
   }
   std::string reason;

@@ -30,6 +30,7 @@ enum class LinkEnd : std::uint8_t {
   kTimeout,      // no answer, or silence
   kUnreachable,  // no way to the machine, or its name is not known
   kRejected,     // the peer answered, and wants no link with us now, or we none with it
+  kForgotten,    // the peer answered that the cluster of both has forgotten us, for ever
   kBroken,       // what came made no sense
 };
 std::string_view to_text(LinkEnd end);

@@ -124,7 +124,8 @@ struct Unbind {
 // Begins the next life of a node, a new node's first one too; a life that it had ends. A node of
 // the same name that is down is replaced: it lost its disk, or was never meant to come back, and
 // its durable queues have the new one as their home, without their messages. `record.life` and
-// `record.up` do not count. Where the present life was begun with the same `boot` nothing happens.
+// `record.up` do not count. Where the present life was begun with the same `boot` nothing happens,
+// nor for the number of a node that was forgotten or replaced (kNoNode).
 struct NodeUp {
   NodeRecord record;
 };
@@ -140,7 +141,7 @@ struct NodeDown {
   std::uint64_t term = 0;  // of the leader; 0: whatever the term
 };
 
-// Forgets a node that is down, and its queues.
+// Forgets a node that is down, and its queues. Its number is kept, so that it is never used again.
 struct ForgetNode {
   NodeId node;
 };
@@ -167,7 +168,7 @@ enum class Outcome : std::uint8_t {
   kNoExchange,     // of a binding: the source
   kNoDestination,  // of a binding: the destination queue or exchange
   kInUse,          // exchange delete if-unused: it is the source of bindings
-  kNoNode,         // there is no such node, or (of a declaration) it is not up
+  kNoNode,         // there is no such node (any more), or (of a declaration) it is not up
   kNodeUp,         // of a node to forget: it is up; of one that comes: another of its name is up
   kUnavailable,    // nobody knows: no majority has agreed in time, it may happen yet
 };

@@ -248,6 +248,7 @@ std::string encode(const SavedState& state) {
     encode(*node.record, *saved.mutable_node());
     saved.set_last_request(node.last_request);
   }
+  for (const NodeId id : state.forgotten) to.add_forgotten(id.value);
   encode_list(state.vhosts, [&to] { return to.add_vhosts(); });
   encode_list(state.users, [&to] { return to.add_users(); });
   encode_list(state.permissions, [&to] { return to.add_permissions(); });
@@ -288,6 +289,7 @@ Result<SavedState> decode_state(std::string_view bytes) {
     state.nodes.push_back(
         {std::make_shared<const NodeRecord>(decode(node.node())), node.last_request()});
   }
+  for (const std::uint32_t id : from.forgotten()) state.forgotten.push_back(NodeId{id});
   decode_list(from.vhosts(), state.vhosts);
   decode_list(from.users(), state.users);
   decode_list(from.permissions(), state.permissions);

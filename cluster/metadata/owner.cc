@@ -204,6 +204,12 @@ void Owner::resolve(std::uint64_t index, std::uint64_t number, CommandResult res
 }
 
 void Owner::look_at_own_life() {
+  if (store_.is_forgotten(shard_.node())) {
+    wanted_ = {};
+    life_ = 0;
+    submitted_ = 0;
+    return watcher_.own_node_forgotten();
+  }
   const std::shared_ptr<const NodeRecord> own = store_.node(shard_.node());
   const bool up = own != nullptr && own->up;
   if (life_ != 0 && (!up || own->life != life_)) {

@@ -44,6 +44,9 @@ class LifeWatcher {
   // The log says that it has ended: the others think that this node is gone. Nothing is applied of
   // what it proposes until the next has begun; what waits is given to the log then.
   virtual void life_ended() = 0;
+  // The log says that the cluster has forgotten this node: it has no life any more and gets none.
+  // May be told more than once.
+  virtual void own_node_forgotten() = 0;
 };
 
 class Owner final : public runtime::Actor, private runtime::TurnTask {

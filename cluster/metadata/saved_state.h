@@ -19,6 +19,7 @@ struct SavedNode {
 // among them: they come with their vhost.
 struct SavedState {
   std::vector<SavedNode> nodes;
+  std::vector<NodeId> forgotten;  // by number
   std::vector<std::shared_ptr<const VhostRecord>> vhosts;
   std::vector<std::shared_ptr<const UserRecord>> users;
   std::vector<std::shared_ptr<const PermissionRecord>> permissions;

@@ -44,6 +44,11 @@ class Store final : public View {
   // be missing. A proposal of life 0 (of a node that asks for its first life) always counts.
   bool accept(NodeId from, Life life, std::uint64_t request, std::uint64_t oldest);
 
+  // Whether a node of this number was forgotten, or replaced. It never comes back: who lost its
+  // data directory draws another number.
+  bool is_forgotten(NodeId id) const;
+  void for_each_forgotten(const std::function<void(NodeId)>& visit) const;
+
   // All that it knows.
   SavedState save() const;
   // The same but for exchanges, queues and bindings.

@@ -27,6 +27,12 @@ std::shared_ptr<const NodeRecord> Store::node_named(std::string_view name) const
   return entry == nullptr ? nullptr : entry->record;
 }
 
+bool Store::is_forgotten(NodeId id) const { return state_->forgotten.contains(id); }
+
+void Store::for_each_forgotten(const std::function<void(NodeId)>& visit) const {
+  for (const NodeId id : state_->forgotten) visit(id);
+}
+
 void Store::for_each_node(
     const std::function<void(const std::shared_ptr<const NodeRecord>&)>& visit) const {
   // While one takes the place of another there are two of a name.
@@ -127,7 +133,10 @@ void Store::State::place_queues(NodeEntry& at, NodeId of) {
 }
 
 CommandResult Store::State::apply(const NodeUp& command) {
-  if (command.record.shards == 0) return {Outcome::kNoNode, nullptr, nullptr};
+  // CL17: its lives would be counted from 1 again, and others have seen those end.
+  if (command.record.shards == 0 || forgotten.contains(command.record.id)) {
+    return {Outcome::kNoNode, nullptr, nullptr};
+  }
   NodeEntry* of_that_name = node_named(command.record.name);
   if (of_that_name != nullptr && of_that_name->record->id != command.record.id) {
     if (of_that_name->record->up) return {Outcome::kNodeUp, nullptr, nullptr};
@@ -180,6 +189,7 @@ void Store::State::forget(NodeEntry& entry) {
   ++version;
   const std::shared_ptr<const NodeRecord> record = entry.record;
   nodes.erase(record->id);
+  forgotten.insert(record->id);
   for (Observer* observer : observers) observer->node_removed(*record);
 }
 

@@ -23,6 +23,7 @@ SavedState Store::save_without_resources() const {
   for (const auto& [id, entry] : state_->nodes) {
     saved.nodes.push_back({entry.record, entry.last_request});
   }
+  saved.forgotten.assign(state_->forgotten.begin(), state_->forgotten.end());
   for_each_vhost(keep(saved.vhosts));
   for_each_user(keep(saved.users));
   for_each_permission(keep(saved.permissions));
@@ -194,6 +195,7 @@ void Store::State::restore_access(const SavedState& saved) {
 }
 
 void Store::State::restore_nodes(const SavedState& saved) {
+  forgotten = {saved.forgotten.begin(), saved.forgotten.end()};
   const std::map<NodeId, NodeEntry> before = std::exchange(nodes, {});
   for (const SavedNode& node : saved.nodes) {
     NodeEntry& entry = nodes[node.record->id];

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -184,6 +185,7 @@ struct Store::State {
     return found == part.end() ? nullptr : found->get();
   }
   std::map<NodeId, NodeEntry> nodes;
+  std::set<NodeId> forgotten;  // numbers of nodes that were; each counts for one data directory
   std::uint64_t next_id = 1;
   std::uint64_t next_age = 1;
   std::uint64_t next_qid = 1;

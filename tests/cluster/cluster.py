@@ -119,6 +119,19 @@ class Cluster:
         process.kill()
         process.wait()
 
+    def await_end(self, number, complaint, code, seconds=15):
+        """It ends by itself, with that in its log."""
+        process, self.processes[number] = self.processes[number], None
+        try:
+            ended = process.wait(seconds * self.slow)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise Wrong('node %d does not end: %s' % (number, self.log(number)[-1500:])) from None
+        if ended != code or complaint not in self.log(number):
+            raise Wrong('node %d has ended with %d: %s' % (
+                number, ended, self.log(number)[-1500:]))
+
     def stop(self, number, seconds=15):
         process, self.processes[number] = self.processes[number], None
         process.send_signal(signal.SIGTERM)

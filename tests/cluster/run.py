@@ -209,6 +209,45 @@ def every_node_lists_the_cluster_and_forgets_who_is_down(arguments):
             set(management.queues(n)) == {'of-1', 'of-2'} for n in (1, 2)))
 
 
+def a_node_that_was_forgotten_ends_and_joins_as_another(arguments):
+    with Cluster(arguments.broker_binary, SIZE, arguments.slow, arguments.keep) as cluster:
+        management = Management(cluster)
+        for number in cluster.addresses:
+            cluster.start(number, *management.flags)
+        cluster.await_ready()
+        names = {cluster.name(number) for number in cluster.addresses}
+        others = names - {cluster.name(3)}
+        for how in ('killed', 'frozen'):
+            cluster.await_one()
+            with cluster.connect(3) as connection:
+                connection.channel().queue_declare('of-3', durable=True)
+            if how == 'frozen':
+                cluster.freeze(3)
+            else:
+                cluster.kill(3)
+            cluster.await_that('node 3 is forgotten', lambda: management.ask(
+                2, '/nodes/' + cluster.name(3), 'DELETE')[0] == 204)
+            if how == 'frozen':
+                cluster.thaw(3)
+            else:
+                cluster.start(3, *management.flags)
+            cluster.await_end(3, 'was forgotten by its cluster', code=1)
+            status, nodes = management.ask(1, '/nodes')
+            if status != 200 or {node['name'] for node in nodes} != others:
+                raise Wrong('node 1 lists %s' % nodes)
+            if 'of-3' in management.queues(1):
+                raise Wrong('its queue is there')
+            # With nothing but the cookie, which lies in the data directory where none is named.
+            shutil.rmtree(cluster.path('data3'))
+            os.mkdir(cluster.path('data3'))
+            cookie = shutil.copy(cluster.path('cookie'), cluster.path('data3'))
+            cluster.start(3, *management.flags, '--cookie-file', cookie, '--join', '%s:%d' % (
+                cluster.addresses[1], cluster.cluster_port), together=False)
+            cluster.await_ready(3)
+            cluster.await_that('all run', lambda: all(
+                management.running(number) == names for number in cluster.addresses))
+
+
 def a_node_that_waits_for_others_can_be_stopped(arguments):
     with Cluster(arguments.broker_binary, SIZE, arguments.slow, arguments.keep) as cluster:
         cluster.start(2)
@@ -342,6 +381,7 @@ CASES = [all_at_once_become_one_cluster, killed_nodes_come_back_with_all_that_wa
          a_frozen_node_holds_nobody_up_for_long, a_rolling_restart_loses_nothing,
          stopped_one_after_the_other_the_last_one_serves, a_node_without_its_disk_is_replaced,
          every_node_lists_the_cluster_and_forgets_who_is_down,
+         a_node_that_was_forgotten_ends_and_joins_as_another,
          a_node_that_waits_for_others_can_be_stopped,
          a_node_goes_on_without_a_majority_that_is_lost,
          an_operator_moves_a_node_with_rabbitmqs_commands,

@@ -62,6 +62,7 @@ struct Node final : ProposalLog, LifeWatcher {
     ++ends;
     ask_for_life();
   }
+  void own_node_forgotten() override { forgotten = true; }
   void ask_for_life() {
     NodeRecord record;
     record.id = id;
@@ -84,6 +85,7 @@ struct Node final : ProposalLog, LifeWatcher {
   std::uint64_t boots = 0;
   int lives = 0;
   int ends = 0;
+  bool forgotten = false;
 };
 
 // All nodes and the log, which is a vector.
@@ -418,6 +420,34 @@ TEST_CASE("a node that was far behind gets a snapshot, and so do its shards") {
     CHECK(service->store().queue("/", "old") == nullptr);
     CHECK(service->store().queue("/", "q49") != nullptr);
     CHECK(service->store().queue_count("/") == 49);
+  }
+}
+
+TEST_CASE("a node reads in the log, or in a snapshot, that it is forgotten, and asks for no life") {
+  for (const bool snapshot : {false, true}) {
+    CAPTURE(snapshot);
+    World world(7, 2);
+    REQUIRE(world.start());
+    Node& a = *world.nodes[0];
+    Node& b = *world.nodes[1];
+    world.stopped.insert(b.id);
+    propose(a, 0, 1, NodeDown{b.id, b.owner->life(), false});
+    propose(a, 0, 2, ForgetNode{b.id});
+    REQUIRE(world.run_until([&] { return a.clients[0]->results.contains(2); }));
+    CHECK(a.clients[0]->results[2].outcome == Outcome::kDone);
+    CHECK_FALSE(b.forgotten);
+    if (snapshot) {
+      b.node.driver(kShards).run(
+          [&] { REQUIRE(b.owner->restore(flat(a.owner->snapshot())).ok()); });
+    } else {
+      world.deliver(b, world.log.size());
+    }
+    CHECK(b.forgotten);
+    CHECK(b.owner->life() == 0);
+    const std::size_t before = world.log.size();
+    world.sim.run_for(10'000 * runtime::kMillisecondNs);
+    CHECK(world.log.size() == before);
+    CHECK_FALSE(a.forgotten);
   }
 }
 

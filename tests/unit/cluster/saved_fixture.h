@@ -71,7 +71,9 @@ inline Command random_command(std::mt19937& random, const Store& store) {
     binding.kind = DestinationKind::kExchange;
     binding.destination = other;
   }
-  const NodeId node{1 + number(3)};
+  // Whoever was forgotten is followed by another, and tries in vain now and then.
+  NodeId node{1 + number(3)};
+  while (store.is_forgotten(node) && number(8) != 0) node.value += 3;
   const unsigned pick = std::max(2U, number(20));
   if (pick >= 8 && pick <= 14) return random_access_command(random);
   switch (pick) {
@@ -80,7 +82,7 @@ inline Command random_command(std::mt19937& random, const Store& store) {
       command.record.vhost = vhost;
       command.record.name = queue;
       command.record.durable = number(4) != 0;
-      command.record.home = NodeId{number(4)};
+      command.record.home = number(4) == 0 ? NodeId{0} : node;
       command.fewest_queues = number(3) == 0;
       command.record.exclusive_owner = number(8) == 0 ? 9 : 0;
       if (number(2) == 0) command.record.options.dead_letter_exchange = "";

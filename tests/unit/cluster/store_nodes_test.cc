@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "cluster/metadata/commands_codec.h"
 #include "cluster/metadata/store.h"
 
 namespace store_nodes_test {
@@ -153,6 +154,39 @@ TEST_CASE("a node that is forgotten takes its queues along; one that is up is no
   CHECK(store.queue("/", "durable") == nullptr);
   CHECK(store.node(NodeId{1}) == nullptr);
   CHECK(store.apply(ForgetNode{NodeId{1}}).outcome == Outcome::kNoNode);
+}
+
+TEST_CASE("the number of a node that was forgotten or replaced is never used again") {
+  Store store;
+  store.apply(up(1, "a"));
+  store.apply(up(2, "b"));
+  store.apply(NodeDown{NodeId{1}, 1, false});
+  store.apply(NodeDown{NodeId{2}, 1, false});
+  CHECK_FALSE(store.is_forgotten(NodeId{1}));
+  store.apply(ForgetNode{NodeId{1}});
+  store.apply(up(7, "b"));
+  CHECK(store.is_forgotten(NodeId{1}));
+  CHECK(store.is_forgotten(NodeId{2}));
+  CHECK_FALSE(store.is_forgotten(NodeId{7}));
+  const std::string before = encode(store.save());
+  for (const NodeUp& command : {up(1, "a", 2), up(1, "c", 3), up(2, "b", 2), up(2, "d", 3)}) {
+    CHECK(store.apply(command).outcome == Outcome::kNoNode);
+  }
+  CHECK(encode(store.save()) == before);
+  // Whoever comes under the name has another number.
+  CHECK(store.apply(up(8, "a")).outcome == Outcome::kDone);
+  // It is part of what is saved, and what is restored takes the place of what was known.
+  Store other;
+  other.apply(up(5, "e"));
+  other.apply(NodeDown{NodeId{5}, 1, false});
+  other.apply(ForgetNode{NodeId{5}});
+  auto saved = decode_state(encode(store.save()));
+  REQUIRE(saved.ok());
+  other.restore(saved.value());
+  CHECK(encode(other.save()) == encode(store.save()));
+  CHECK(other.is_forgotten(NodeId{1}));
+  CHECK_FALSE(other.is_forgotten(NodeId{5}));
+  CHECK(other.apply(up(2, "f")).outcome == Outcome::kNoNode);
 }
 
 TEST_CASE("each proposal of a life counts once, in order, and only while the life lasts") {
