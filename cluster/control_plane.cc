@@ -115,6 +115,11 @@ void ControlPlane::raft_opened(const Result<bool>& pristine, bool had_files) {
                        "): remove the data directory, and the node joins as a new one"});
     }
     if (options_.force_boot) return begin_alone();
+    if (raft_.has_log() && !options_.formation.join.empty()) {
+      log(LogLevel::kInfo, "cluster",
+          "{} is a member of cluster {} already: it does not ask {} to take it in (--join)",
+          options_.name, to_text(identity_.cluster), to_text(options_.formation.join.front()));
+    }
     return raft_.has_log() ? begin({}) : form();
   }
   // It died while it began its cluster: nobody has heard of it. One that has only a term had yet to
