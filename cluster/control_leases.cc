@@ -65,8 +65,7 @@ void ControlPlane::leader_changed(NodeId leader) {
     join_questions_.clear();
   }
   log(LogLevel::kInfo, "cluster", "{} in term {}",
-      leader.value == 0 ? "nobody is known to lead"
-                        : "node " + std::to_string(leader.value) + " leads",
+      leader.value == 0 ? "nobody is known to lead" : "node " + name_of(leader) + " leads",
       raft_.term());
   owner_.leader_changed();
   if (leader.value != 0 && !raft_.leads()) ask_for_lease(now);
@@ -111,9 +110,8 @@ void ControlPlane::declare_down(std::uint64_t now) {
     auto& declared = declaring_[verdict.node];
     if (declared == verdict.life) continue;
     declared = verdict.life;
-    const auto record = owner_.store().node(verdict.node);
     log(LogLevel::kWarning, "cluster", "declaring node {} down in its life {}: {}",
-        record == nullptr ? std::to_string(verdict.node.value) : record->name, verdict.life,
+        name_of(verdict.node), verdict.life,
         verdict.gone ? "its process has ended" : "it has not been heard of for too long");
     owner_.propose(NodeDown{verdict.node, verdict.life, false, raft_.term()},
                    [this, node = verdict.node](const CommandResult& result) {

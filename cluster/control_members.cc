@@ -73,7 +73,7 @@ void ControlPlane::control_connected(NodeId node) noexcept {
 void ControlPlane::control_disconnected(NodeId node, LinkEnd end, const Status& why) noexcept {
   if (end == LinkEnd::kForgotten) return own_node_forgotten();
   if (end != LinkEnd::kRefused) return;
-  log(LogLevel::kDebug, "cluster", "node {} does not run: {}", node.value, why.text());
+  log(LogLevel::kDebug, "cluster", "node {} does not run: {}", name_of(node), why.text());
   watch_.set_process_gone(node, true, now_ms());
   if (state_ == State::kForming || state_ == State::kClosed || failed_) return;
   if (raft_.leads()) {
@@ -203,6 +203,13 @@ std::optional<MemberAddress> ControlPlane::server_address(NodeId node) const {
   return std::nullopt;
 }
 
+// For the log.
+std::string ControlPlane::name_of(NodeId node) const {
+  if (node == identity_.node) return options_.name;
+  const auto address = server_address(node);
+  return address ? address->name : std::to_string(node.value);
+}
+
 // --- joining -------------------------------------------------------------------------------------
 
 void ControlPlane::control_asked(QuestionId id, const LinkIdentity& from,
@@ -322,8 +329,8 @@ void ControlPlane::change_members() {
 void ControlPlane::member_changed(const MemberChange& change, const Status& status) {
   changing_members_ = false;
   if (!status.ok()) {
-    log(LogLevel::kWarning, "cluster", "node {} cannot be given its place: {}", change.node.value,
-        status.text());
+    log(LogLevel::kWarning, "cluster", "node {} cannot be given its place: {}",
+        name_of(change.node), status.text());
     next_change_ms_ = now_ms() + kChangeAgainMs;
     return;
   }

@@ -161,6 +161,7 @@ class ControlPlane final : private ControlReceiver,
   void keep_links(const std::vector<MemberAddress>& members);
   void keep_links_to_servers();
   std::optional<MemberAddress> server_address(runtime::NodeId node) const;
+  std::string name_of(runtime::NodeId node) const;
   unsigned rank_without(runtime::NodeId leader) const;
   void look_who_is_reached(std::uint64_t now);
 
