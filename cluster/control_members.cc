@@ -128,6 +128,7 @@ void ControlPlane::node_changed(const std::shared_ptr<const NodeRecord>& record)
   watch_nodes();
   joining_.erase(record->id);
   if (record->id == identity_.node) return;
+  tell_of_change(*record);
   const std::vector<PeerAddress> addresses = {{record->host, record->port}};
   hub_.control().add_peer(record->id, record->name, addresses);
   linked_.insert(record->id);
@@ -138,6 +139,21 @@ void ControlPlane::node_changed(const std::shared_ptr<const NodeRecord>& record)
   }
 }
 
+// To the log. A node that starts reads of many lives that are long over, and says nothing of them.
+void ControlPlane::tell_of_change(const NodeRecord& record) {
+  const std::pair now(record.life, record.up);
+  const auto before = std::exchange(seen_[record.id], now);
+  if (before == now || (state_ != State::kServing && state_ != State::kLeaving)) return;
+  if (record.up) {
+    log(LogLevel::kInfo, "cluster", "node {} begins its life {}", record.name, record.life);
+  } else if (record.stopped) {
+    log(LogLevel::kInfo, "cluster", "node {} has stopped", record.name);
+  } else if (!raft_.leads()) {  // who leads has said so
+    log(LogLevel::kWarning, "cluster", "node {} is down: its life {} has ended", record.name,
+        record.life);
+  }
+}
+
 void ControlPlane::node_removed(const NodeRecord& record) {
   watch_nodes();
   const std::uint64_t now = now_ms();
@@ -145,6 +161,12 @@ void ControlPlane::node_removed(const NodeRecord& record) {
   std::erase_if(told_until_, [now](const auto& entry) { return entry.second <= now; });
   told_until_[record.id] = now + kForgottenHeartbeats * options_.times.heartbeat_ms;
   if (record.id == identity_.node) return;  // own_node_forgotten() follows
+  seen_.erase(record.id);
+  if (state_ == State::kServing || state_ == State::kLeaving) {
+    const bool replaced = owner_.store().node_named(record.name) != nullptr;
+    log(LogLevel::kInfo, "cluster", "{}node {} is forgotten", replaced ? "the former " : "",
+        record.name);
+  }
   hub_.directory().peer_down(record.id);
   hub_.control().end_inbound(record.id);
 }

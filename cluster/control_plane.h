@@ -18,6 +18,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "broker/runtime/shard.h"
@@ -153,6 +154,7 @@ class ControlPlane final : private ControlReceiver,
   void node_removed(const metadata::NodeRecord& record) override;
   void state_restored() override;
   Refusal admit_control(const LinkHello& hello, std::string& reason) const;
+  void tell_of_change(const metadata::NodeRecord& record);
   void join_asked(QuestionId id, const MemberAddress& who);
   std::string why_not(const MemberAddress& who) const;
   void answer_joined(QuestionId id);
@@ -215,6 +217,7 @@ class ControlPlane final : private ControlReceiver,
     bool told = false;          // that it is not reached
   };
   std::map<runtime::NodeId, Reach> reach_;  // of other nodes that are up
+  std::map<runtime::NodeId, std::pair<metadata::Life, bool>> seen_;  // lives, and whether up
   bool changing_members_ = false;
   std::uint64_t next_change_ms_ = 0;
 
