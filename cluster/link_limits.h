@@ -72,6 +72,8 @@ inline constexpr std::uint64_t kReconnectMinMs = 50;
 inline constexpr std::uint64_t kReconnectMaxMs = 2000;
 // An attempt to connect: name look-up, connection, handshake.
 inline constexpr std::uint64_t kLinkTimeoutMs = 5000;
+// What is refused for a reason that passes is no trouble before it has lasted so long.
+inline constexpr std::uint64_t kRefusalPassesMs = 10'000;
 // The same trouble with the same node is logged once in so long.
 inline constexpr std::uint64_t kLogAgainMs = 10'000;
 // And one place logs at most so many lines in that time.

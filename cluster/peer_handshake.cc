@@ -217,6 +217,11 @@ std::string_view to_text(Refusal refusal) {
   return "for a reason that this version does not know";
 }
 
+bool may_pass(Refusal refusal) {
+  return refusal == Refusal::kUnknownLife || refusal == Refusal::kUnknownNode ||
+         refusal == Refusal::kNotReady;
+}
+
 // --- the dialer ---
 
 DialerHandshake::DialerHandshake(const LinkHello& hello, const Nonce& nonce)

@@ -57,6 +57,8 @@ enum class Refusal : std::uint8_t {
   kForgotten = 7,     // the cluster of both has forgotten the dialer, for ever
 };
 std::string_view to_text(Refusal refusal);
+// One that is expected while either side starts, ends or changes its life, and passes by itself.
+bool may_pass(Refusal refusal);
 
 struct LinkWelcome {
   LinkIdentity identity;

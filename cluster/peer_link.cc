@@ -242,6 +242,7 @@ void PeerLink::welcomed() {
   const LinkWelcome& welcome = handshake_->welcome();
   const LinkHello& hello = setup_.hello;
   if (welcome.refusal != Refusal::kNone) {
+    refused_for_now_ = may_pass(welcome.refusal);
     // What another cluster has forgotten is nothing to us.
     const bool forgotten = welcome.refusal == Refusal::kForgotten &&
                            welcome.identity.cluster == hello.identity.cluster &&
@@ -285,6 +286,7 @@ void PeerLink::open() {
   opened_ms_ = env_.clock().monotonic_ms();
   transition(State::kOpen);
   quiet_.reset();
+  refused_since_ms_.reset();
   owner_.link_opened(*this, std::exchange(welcome_, {}));
 }
 
@@ -311,7 +313,11 @@ void PeerLink::fail(LinkEnd end, const Status& status) {
   if (!status.ok()) text += ": " + status.text();
   // A wrong cookie gets no reason, so the guess is ours to make.
   if (answered && end == LinkEnd::kClosed) text += " (another cookie?)";
-  if (quiet_.due(text, now)) log(LogLevel::kWarning, "link", "{}", text);
+  if (is_expected(now)) {
+    log(LogLevel::kDebug, "link", "{}", text);
+  } else if (quiet_.due(text, now)) {
+    log(LogLevel::kWarning, "link", "{}", text);
+  }
   if (was_open) {
     // At once after a loss; but not for ever when each connection is lost as soon as it stands.
     short_lives_ = now - opened_ms_ < kReconnectMaxMs ? short_lives_ + 1 : 1;
@@ -326,6 +332,16 @@ void PeerLink::fail(LinkEnd end, const Status& status) {
     transition(State::kEnded);
   }
   owner_.link_lost(*this, was_open, end, status);
+}
+
+// Whether the link was refused for what passes by itself, and not for too long yet.
+bool PeerLink::is_expected(std::uint64_t now_ms) {
+  if (!std::exchange(refused_for_now_, false)) {
+    refused_since_ms_.reset();
+    return false;
+  }
+  if (!refused_since_ms_) refused_since_ms_ = now_ms;
+  return now_ms - *refused_since_ms_ < kRefusalPassesMs;
 }
 
 void PeerLink::stop() {

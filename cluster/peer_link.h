@@ -117,6 +117,7 @@ class PeerLink final : public runtime::StreamEvents {
   void open();
   void timer_fired();
   void wait();
+  bool is_expected(std::uint64_t now_ms);
 
   runtime::Env& env_;
   LinkSecurity& security_;
@@ -136,6 +137,8 @@ class PeerLink final : public runtime::StreamEvents {
   unsigned failures_ = 1;     // in a row; what the next wait depends on
   unsigned short_lives_ = 0;  // connections in a row that did not last
   QuietLog quiet_;
+  bool refused_for_now_ = false;                   // this attempt was (may_pass)
+  std::optional<std::uint64_t> refused_since_ms_;  // and all attempts since then
 };
 
 }  // namespace ringtail::cluster

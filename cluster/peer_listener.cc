@@ -103,8 +103,15 @@ class PeerListener::Reception final : public runtime::StreamEvents {
 
   void refuse(const LinkWelcome& answer) {
     state_ = State::kRefused;
-    listener_.note("link of " + handshake_.hello().identity.name +
-                   " refused: " + std::string(to_text(answer.refusal)) + ": " + answer.reason);
+    const std::string line = "link of " + handshake_.hello().identity.name +
+                             " refused: " + std::string(to_text(answer.refusal)) + ": " +
+                             answer.reason;
+    // Of what does not pass the other side complains (PeerLink).
+    if (may_pass(answer.refusal)) {
+      log(LogLevel::kDebug, "link", "{}", line);
+    } else {
+      listener_.note(line);
+    }
     if (stream_->pending_write()) return listener_.ended(*this);
     if (write(handshake_.answer(listener_.cookie_, answer))) listener_.ended(*this);
   }
