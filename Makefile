@@ -31,8 +31,7 @@ all: ## build build/ringtail and build/ringtail-perf (release)
 
 run: ## install what the build lacks, build, start a node on this machine (ARGS="--help")
 	@tools/deps.sh build
-	@$(MAKE) configure
-	@cmake --build $(BUILD) -j $(JOBS) --target ringtail
+	@$(MAKE) programs
 	@exec $(BUILD)/ringtail $(ARGS)
 
 cluster: ## three nodes on this machine, to play with (Ctrl-C stops them)
