@@ -59,12 +59,12 @@ bool parse_peer(std::string_view text, PeerAddress& out) {
 
 namespace {
 
-std::string apply_discovery(ConfigDraft& draft, std::string_view value) {
+// Were others passed over, each node would begin a cluster of its own.
+std::string apply_discovery(std::string_view value) {
   if (value == "classic_config" || value == "rabbit_peer_discovery_classic_config") return {};
-  draft.config.warnings.push_back(
-      "cluster_formation.peer_discovery_backend = " + std::string(value) +
-      ": this version finds other nodes by --join and by cluster_formation.classic_config alone");
-  return {};
+  return "is not a way to find other nodes in this version: give all of them the same list "
+         "(classic_config, with cluster_formation.classic_config.nodes.N), or name members to join "
+         "(--join)";
 }
 
 std::string apply_listed_node(ConfigDraft& draft, std::string_view value) {
@@ -146,7 +146,7 @@ std::string apply_partition_handling(ConfigDraft& draft, std::string_view value)
 bool apply_cluster_key(ConfigDraft& draft, std::string_view key, std::string_view value,
                        std::string& rule) {
   if (key == "cluster_formation.peer_discovery_backend") {
-    rule = apply_discovery(draft, value);
+    rule = apply_discovery(value);
   } else if (key.starts_with("cluster_formation.classic_config.nodes.")) {
     rule = apply_listed_node(draft, value);
   } else if (key == "queue_master_locator") {

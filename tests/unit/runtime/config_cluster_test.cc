@@ -56,7 +56,12 @@ TEST_CASE("cluster: RabbitMQ's keys of those that begin together") {
   CHECK(config.cluster.partition_handling == PartitionHandling::kAutoheal);
   CHECK(config.queue_master_locator == "min-masters");
   CHECK(config.warnings.empty());
-  CHECK(of("cluster_formation.peer_discovery_backend = k8s").warnings.size() == 1);
+  const std::string discovery =
+      error_of("cluster_formation.peer_discovery_backend = rabbit_peer_discovery_k8s");
+  for (const char* named : {"cluster_formation.peer_discovery_backend", "rabbit_peer_discovery_k8s",
+                            "classic_config", "--join"}) {
+    CHECK_MESSAGE(discovery.find(named) != std::string::npos, discovery);
+  }
   CHECK(error_of("cluster_formation.classic_config.nodes.1 = a").find("is not a node name") !=
         std::string::npos);
   CHECK(error_of("cluster_partition_handling = pray").find("is not a way") != std::string::npos);
