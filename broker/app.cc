@@ -19,6 +19,8 @@ using runtime::Status;
 
 namespace {
 
+constexpr int kExitFailed = 1;
+
 // In the place of the shards while there are none.
 class Nobody final : public Gateway {
  public:
@@ -109,9 +111,10 @@ void App::start_node() {
   auto node = std::make_unique<Node>(config_, this);
   if (const Status status = node->start(); !status.ok()) {
     log(LogLevel::kError, "node", "cannot start: {}", status.text());
+    const int exit_code = node->misconfigured() ? kExitConfig : kExitFailed;
     node.reset();
     if (first_start_) {
-      exit_code_ = 1;
+      exit_code_ = exit_code;
       return post(Task::kQuit);
     }
     set_state(State::kStopped, status.text());
@@ -162,7 +165,7 @@ void App::serve_stopped() {
   if (status.ok()) return;
   // Nobody could start the app again.
   log(LogLevel::kError, "node", "cannot serve while the app is stopped: {}", status.text());
-  exit_code_ = 1;
+  exit_code_ = kExitFailed;
   post(Task::kQuit);
 }
 

@@ -19,8 +19,12 @@
 
 namespace ringtail::broker {
 
+// As sysexits.h and RabbitMQ's tools have it: the configuration is wrong.
+inline constexpr int kExitConfig = 78;
+
 // Made and run on the main thread, which takes the signals meanwhile; the Node is made, used and
 // ended on a thread of the App.
+
 class App final : public http::AppControl {
  public:
   explicit App(runtime::Config config);

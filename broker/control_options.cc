@@ -1,6 +1,8 @@
 #include "broker/control_options.h"
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 namespace ringtail::broker {
 
@@ -13,6 +15,20 @@ std::string host_of_node(const runtime::Config& config) {
 }
 
 }  // namespace
+
+runtime::Status check_formation(const runtime::Config& config,
+                                const cluster::DataDirectory& directory) {
+  const std::vector<std::string>& listed = config.cluster.peers;
+  const bool joins = !config.cluster.join.empty() || !directory.join.empty();
+  if (listed.empty() || joins || directory.identity.has_cluster()) return {};
+  if (std::find(listed.begin(), listed.end(), config.node_name) != listed.end()) return {};
+  std::string names;
+  for (const std::string& name : listed) names += (names.empty() ? "" : ", ") + name;
+  return {runtime::Code::kInvalid,
+          "node_name = " + config.node_name +
+              " is not among cluster_formation.classic_config.nodes.* (" + names +
+              "): name the node as the list does (--node-name), or let it join (--join)"};
+}
 
 cluster::ControlPlaneOptions control_options(const runtime::Config& config,
                                              const cluster::DataDirectory& directory,

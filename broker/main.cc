@@ -8,10 +8,8 @@
 
 namespace {
 
+using ringtail::broker::kExitConfig;
 using ringtail::runtime::CommandLine;
-
-// Of the node's end, as sysexits.h and RabbitMQ's tools have them.
-constexpr int kExitConfig = 78;
 
 }  // namespace
 

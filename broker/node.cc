@@ -56,6 +56,9 @@ Status Node::read_data_directory() {
       cluster::open_data_directory(side.env(), config_.data_dir, config_.cluster.cookie_file);
   if (!opened.ok()) return opened.status();
   data_directory_ = std::move(opened).value();
+  const Status formation = check_formation(config_, data_directory_);
+  misconfigured_ = !formation.ok();
+  RT_TRY(formation);
   auto tls = load_link_tls(config_);
   RT_TRY(tls.status());
   link_tls_ = std::move(tls).value();

@@ -34,6 +34,9 @@ class Node {
   // last. On failure nothing is left running. Later the process ends, with exit code 74, when the
   // disk does not keep the metadata any more.
   runtime::Status start();
+  // That was so because the configuration does not fit the data directory: no other start with both
+  // will go better.
+  bool misconfigured() const { return misconfigured_; }
   // Looks whether the certificate files of TLS have changed. From any thread, while it runs.
   void reload_certificate();
   // Stops the HTTP server, closes the listeners, says connection.close 320 to every client and
@@ -77,6 +80,7 @@ class Node {
   http::ShardGateway gateway_;
   std::unique_ptr<http::HttpServer> http_server_;
   bool running_ = false;
+  bool misconfigured_ = false;
   bool booted_ = false;  // stores were opened, or tried to: they have to be closed
 
   runtime::Status start_http();

@@ -116,11 +116,10 @@ void Formation::join_answered(const PeerAddress& address, const Result<ControlAn
 
 // --- beginning together --------------------------------------------------------------------------
 
-bool Formation::is_first() const {
-  const auto first = std::min_element(
+const MemberAddress& Formation::first_listed() const {
+  return *std::min_element(
       options_.listed.begin(), options_.listed.end(),
       [](const MemberAddress& a, const MemberAddress& b) { return a.name < b.name; });
-  return first->name == own_.name;
 }
 
 void Formation::look_around() {
@@ -157,13 +156,15 @@ void Formation::looked_around() {
     next_ = 0;
     return again(0);
   }
-  if (!options_.again && is_first() && empty_ > options_.listed.size() / 2) {
+  const MemberAddress& first = first_listed();
+  const bool is_first = first.name == own_.name;
+  if (!options_.again && is_first && empty_ > options_.listed.size() / 2) {
     Outcome outcome;
     outcome.begins = true;
     return end(std::move(outcome));
   }
-  const std::string said =
-      is_first() ? "most of the listed nodes do not answer yet" : "the first of them begins it";
+  const std::string said = is_first ? "most of the listed nodes do not answer yet"
+                                    : first.name + ", the first of them, begins it";
   if (said != last_said_) {
     log(LogLevel::kInfo, "cluster", "waiting for a cluster of the {} listed nodes: {}",
         options_.listed.size(), said);

@@ -55,7 +55,8 @@ class Formation {
   void looked_around();
   void again(std::uint64_t after_ms);
   void end(Outcome outcome);
-  bool is_first() const;
+  // The one of the list that begins the cluster.
+  const MemberAddress& first_listed() const;
 
   runtime::Shard& shard_;
   ControlBus& bus_;

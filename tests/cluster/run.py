@@ -251,7 +251,8 @@ def a_node_that_was_forgotten_ends_and_joins_as_another(arguments):
 def a_node_that_waits_for_others_can_be_stopped(arguments):
     with Cluster(arguments.broker_binary, SIZE, arguments.slow, arguments.keep) as cluster:
         cluster.start(2)
-        cluster.await_that('it waits', lambda: 'waiting for a cluster' in cluster.log(2))
+        cluster.await_that('it waits', lambda: 'waiting for a cluster of the 3 listed nodes: '
+                           '%s, the first of them, begins it' % cluster.name(1) in cluster.log(2))
         cluster.stop(2)
         for number in cluster.addresses:
             cluster.start(number)
@@ -265,6 +266,30 @@ def a_node_that_waits_for_others_can_be_stopped(arguments):
             cluster.start(number)
         cluster.await_ready()
         cluster.await_one()
+
+
+def a_node_that_its_own_list_does_not_name_does_not_start(arguments):
+    with Cluster(arguments.broker_binary, SIZE, arguments.slow, arguments.keep) as cluster:
+        with open(cluster.path('others.conf'), 'w', encoding='ascii') as out:
+            for number in (1, 2):
+                out.write('cluster_formation.classic_config.nodes.%d = %s\n' % (
+                    number, cluster.name(number)))
+        cluster.start(3, '--config', cluster.path('others.conf'), together=False)
+        process, cluster.processes[3] = cluster.processes[3], None
+        code = process.wait(15 * arguments.slow)
+        log = cluster.log(3)
+        if code != 78 or cluster.name(3) not in log or cluster.name(1) not in log:
+            raise Wrong('it has ended with %d: %s' % (code, log))
+        # What it has left in its directory does not keep it from joining.
+        cluster.start(1, together=False)
+        cluster.await_ready(1)
+        cluster.start(3, '--config', cluster.path('others.conf'), '--join', '%s:%d' % (
+            cluster.addresses[1], cluster.cluster_port), together=False)
+        cluster.await_ready(3)
+        # A member is not asked for its list any more.
+        cluster.stop(3)
+        cluster.start(3, '--config', cluster.path('others.conf'), together=False)
+        cluster.await_ready(3)
 
 
 def a_node_goes_on_without_a_majority_that_is_lost(arguments):
@@ -383,6 +408,7 @@ CASES = [all_at_once_become_one_cluster, killed_nodes_come_back_with_all_that_wa
          every_node_lists_the_cluster_and_forgets_who_is_down,
          a_node_that_was_forgotten_ends_and_joins_as_another,
          a_node_that_waits_for_others_can_be_stopped,
+         a_node_that_its_own_list_does_not_name_does_not_start,
          a_node_goes_on_without_a_majority_that_is_lost,
          an_operator_moves_a_node_with_rabbitmqs_commands,
          links_over_tls_open_to_the_clusters_own_certificates_alone]
