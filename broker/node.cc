@@ -176,11 +176,19 @@ Status Node::start_http() {
   facts.config = &config_;
   facts.app = app_;
   facts.cluster_name = config_.cluster_name.empty() ? config_.node_name : config_.cluster_name;
+  const auto add_listener = [&facts](std::string protocol, const std::string& name) {
+    HostPort where = split_host_port(name);
+    facts.listeners.push_back({std::move(protocol), std::move(where.host), where.port});
+  };
   shards_[0].call_and_wait([&](Shard& shard) {
     facts.started_ms = shard.env().clock().wall_ms();
     for (Listener::Open& open : listener_->listening()) {
-      HostPort where = split_host_port(open.name);
-      facts.listeners.push_back({std::move(open.protocol), std::move(where.host), where.port});
+      add_listener(std::move(open.protocol), open.name);
+    }
+  });
+  shards_.back().call_and_wait([&](Shard&) {
+    for (const std::string& name : control_->links().listener().listening()) {
+      add_listener("clustering", name);
     }
   });
   http_server_ = std::make_unique<http::HttpServer>(gateway_, config_);

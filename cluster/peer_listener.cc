@@ -157,6 +157,12 @@ std::uint16_t PeerListener::port() const {
   return listeners_.empty() ? std::uint16_t{0} : listeners_.front()->port();
 }
 
+std::vector<std::string> PeerListener::listening() const {
+  std::vector<std::string> names;
+  for (const auto& listener : listeners_) names.push_back(listener->local_name());
+  return names;
+}
+
 void PeerListener::accepted(std::unique_ptr<AcceptedSocket> socket) {
   if (receptions_.size() >= kUnprovenMax) {
     ++turned_away_;

@@ -42,6 +42,8 @@ class PeerListener {
   // Listens on a numeric address and port (0: any); several times for several addresses.
   runtime::Status listen(const std::string& address, std::uint16_t port);
   std::uint16_t port() const;  // the first one
+  // "127.0.0.1:25672" of each.
+  std::vector<std::string> listening() const;
   // Connections that have not proven themselves.
   std::size_t unproven() const { return receptions_.size(); }
   // How many were closed at once because there were too many of those.

@@ -11,7 +11,7 @@ namespace ringtail::broker::http {
 
 // A socket that the node listens on.
 struct ListenerFact {
-  std::string protocol;  // "amqp", "amqp/ssl", "http"
+  std::string protocol;  // "amqp", "amqp/ssl", "clustering", "http"
   std::string address;   // numeric
   std::uint16_t port = 0;
 };

@@ -53,6 +53,12 @@ def health_checks_pass():
         equal(admin.ok('GET', '/health/checks/' + name)['status'], 'ok', name)
     equal(admin.ok('GET', '/health/checks/port-listener/%d' % PORT),
           {'status': 'ok', 'port': PORT}, 'port')
+    cluster_port, = {listener['port'] for listener in admin.ok('GET', '/overview')['listeners']
+                     if listener['protocol'] == 'clustering'}
+    equal(admin.ok('GET', '/health/checks/port-listener/%d' % cluster_port),
+          {'status': 'ok', 'port': cluster_port}, 'cluster port')
+    equal(admin.ok('GET', '/health/checks/protocol-listener/clustering'),
+          {'status': 'ok', 'protocol': 'clustering'}, 'clustering')
     for name in ('amqp', 'amqp091'):
         equal(admin.ok('GET', '/health/checks/protocol-listener/' + name),
               {'status': 'ok', 'protocol': 'amqp'}, name)
