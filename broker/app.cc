@@ -158,7 +158,6 @@ void App::quit() {
 void App::serve_stopped() {
   http::NodeFacts facts;
   facts.config = &config_;
-  facts.cluster_name = config_.cluster_name.empty() ? config_.node_name : config_.cluster_name;
   facts.app = this;
   stopped_server_ = std::make_unique<http::HttpServer>(*nobody_, config_);
   const Status status = stopped_server_->start_stopped(std::move(facts), administrators_);

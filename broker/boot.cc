@@ -2,14 +2,18 @@
 
 #include <utility>
 
+#include "broker/cluster_name.h"
+#include "broker/json_table.h"
 #include "broker/passwords.h"
 #include "broker/runtime/log.h"
 
 namespace ringtail::broker {
 
 using cluster::metadata::CommandResult;
+using cluster::metadata::ParameterRecord;
 using cluster::metadata::PasswordHashing;
 using cluster::metadata::PermissionRecord;
+using cluster::metadata::PutParameter;
 using cluster::metadata::PutPermission;
 using cluster::metadata::PutUser;
 using cluster::metadata::PutVhost;
@@ -26,10 +30,19 @@ void Boot::start(bool empty, std::function<void(const Status&)> done) {
 void Boot::recover_queues(bool empty) {
   broker_shard_.recovery().start([this, empty](const Status& status) {
     if (!status.ok()) return end(status);
+    if (empty) name_cluster();
     // As RabbitMQ: who brings definitions brings vhosts and users too.
     if (!empty || !broker_shard_.config().definitions_file.empty()) return import_definitions();
     create_defaults();
   });
+}
+
+// So that all its nodes say the same, whichever of them is asked.
+void Boot::name_cluster() {
+  ParameterRecord record;
+  record.name = kClusterNameParameter;
+  record.value = json_text(Json(configured_cluster_name(broker_shard_.config())));
+  broker_shard_.propose(PutParameter{std::move(record)}, [](const CommandResult&) {});
 }
 
 void Boot::create_defaults() {
@@ -37,7 +50,7 @@ void Boot::create_defaults() {
   log(LogLevel::kInfo, "node",
       "the data directory {} knows nothing yet: making vhost '{}' and user '{}'", config.data_dir,
       config.default_vhost, config.default_user);
-  // In one turn, so that one write keeps all three: who dies in between begins anew.
+  // In one turn, so that one write keeps all of it: who dies in between begins anew.
   PutVhost vhost;
   vhost.record.name = config.default_vhost;
   vhost.record.description = "Default virtual host";

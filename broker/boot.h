@@ -1,7 +1,7 @@
 // What happens between a node's start and its first client: the metadata is read from the data
 // directory and given to every shard; the queues take up what they had; an empty directory gets the
-// default vhost and user of the configuration, unless a definitions file brings its own; then that
-// file is imported.
+// cluster's name, the default vhost and user of the configuration, unless a definitions file brings
+// its own; then that file is imported.
 #pragma once
 
 #include <functional>
@@ -25,6 +25,7 @@ class Boot {
 
  private:
   void recover_queues(bool empty);
+  void name_cluster();
   void create_defaults();
   void import_definitions();
   void end(const runtime::Status& status);

@@ -7,6 +7,7 @@
 #include "broker/amqp/field_table.h"
 #include "broker/auth.h"
 #include "broker/channel.h"
+#include "broker/cluster_name.h"
 #include "broker/connection.h"
 #include "broker/connection_registry.h"
 #include "broker/runtime/log.h"
@@ -19,7 +20,9 @@ using runtime::LogLevel;
 
 namespace {
 
-std::string server_properties(const runtime::Config& config) {
+constexpr std::size_t kClusterNameShownMax = 255;
+
+std::string server_properties(const runtime::Config& config, std::string cluster_name) {
   amqp::FieldTable capabilities;
   for (const char* name : {"publisher_confirms", "exchange_exchange_bindings", "basic.nack",
                            "consumer_cancel_notify", "connection.blocked", "consumer_priorities",
@@ -28,7 +31,7 @@ std::string server_properties(const runtime::Config& config) {
   }
   amqp::FieldTable table;
   table.set("capabilities", std::move(capabilities));
-  table.set("cluster_name", config.cluster_name.empty() ? config.node_name : config.cluster_name);
+  table.set("cluster_name", std::move(cluster_name));
   table.set("copyright", "The Ringtail developers");
   table.set("information", "Licensed under the Apache License 2.0");
   table.set("platform", "C++20");
@@ -49,7 +52,10 @@ bool capability(std::span<const std::uint8_t> properties, std::string_view name)
 }  // namespace
 
 void Connection::send_start() {
-  const std::string properties = server_properties(broker_shard_.config());
+  std::string cluster = cluster_name(broker_shard_.view(), broker_shard_.config());
+  // An operator may give it any length; the frame has to fit into what every client takes.
+  if (cluster.size() > kClusterNameShownMax) cluster.resize(kClusterNameShownMax);
+  const std::string properties = server_properties(broker_shard_.config(), std::move(cluster));
   const std::string mechanisms =
       offered_mechanisms(broker_shard_.config(), stream_->tls() != nullptr);
   send(0, amqp::ConnectionStart{.version_major = 0,

@@ -175,7 +175,6 @@ Status Node::start_http() {
   http::NodeFacts facts;
   facts.config = &config_;
   facts.app = app_;
-  facts.cluster_name = config_.cluster_name.empty() ? config_.node_name : config_.cluster_name;
   const auto add_listener = [&facts](std::string protocol, const std::string& name) {
     HostPort where = split_host_port(name);
     facts.listeners.push_back({std::move(protocol), std::move(where.host), where.port});

@@ -20,7 +20,6 @@ class AppControl;
 
 struct NodeFacts {
   const runtime::Config* config = nullptr;  // outlives the server
-  std::string cluster_name;
   std::vector<ListenerFact> listeners;
   std::uint64_t started_ms = 0;  // since 1970
   AppControl* app = nullptr;     // outlives the server

@@ -1,4 +1,5 @@
 // Runtime parameters: of vhosts, global ones, and the cluster's name, which is one of those.
+#include "broker/cluster_name.h"
 #include "broker/http/body.h"
 #include "broker/http/listing.h"
 #include "broker/http/router.h"
@@ -148,17 +149,16 @@ Response put_cluster_name(Call& call) {
   body.require({"name"});
   const std::string name = body.text("name", "");
   if (!body.ok()) return body.fault();
-  call.propose(PutParameter{ParameterRecord{"", "", "cluster_name", json_text(Json(name))}});
+  call.propose(PutParameter{ParameterRecord{"", "", kClusterNameParameter, json_text(Json(name))}});
   return no_content();
 }
 
 }  // namespace
 
 std::string cluster_name(Call& call) {
-  const std::string key = "cluster_name";
-  const std::vector<Json> rows = global_rows(call, &key);
-  if (rows.empty() || !rows.front()["value"].is_string()) return call.facts().cluster_name;
-  return rows.front()["value"].get<std::string>();
+  std::string name;
+  call.read([&](const View& view) { name = broker::cluster_name(view, call.config()); });
+  return name;
 }
 
 void add_parameter_routes(Router& router) {

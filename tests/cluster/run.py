@@ -185,6 +185,13 @@ def every_node_lists_the_cluster_and_forgets_who_is_down(arguments):
         for number in cluster.addresses:
             cluster.await_that('node %d sees all' % number,
                                lambda n=number: management.running(n) == names)
+        called = {management.ask(n, '/cluster-name')[1]['name'] for n in cluster.addresses}
+        if len(called) != 1 or not called <= names:
+            raise Wrong('the cluster is called %s' % called)
+        management.ctl(2, 'set_cluster_name', 'of tests')
+        for number in cluster.addresses:
+            cluster.await_that('node %d knows the new name' % number, lambda n=number: (
+                management.ask(n, '/cluster-name')[1]['name'] == 'of tests'))
         for number in cluster.addresses:
             with cluster.connect(number) as connection:
                 channel = connection.channel()
