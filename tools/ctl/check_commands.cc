@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <ostream>
 
 #include "tools/ctl/command.h"
 #include "tools/ctl/node_facts.h"
@@ -55,6 +56,21 @@ int check_port_connectivity(Context& context) {
   }
   return context.done(fmt::format("Successfully connected to ports {} on node {}.",
                                   fmt::join(good, ", "), facts.name));
+}
+
+int listeners(Context& context) {
+  NodeFacts facts;
+  int code = kExitOk;
+  if (!read_node_facts(context, facts, code)) return code;
+  context.banner(fmt::format("Asking node {} to report its protocol listeners ...", facts.name));
+  const Json rows = listeners_of(facts.overview, facts.name);
+  if (context.json()) {
+    context.out << json_line(Json{{"result", "ok"}, {"node", facts.name}, {"listeners", rows}})
+                << '\n';
+    return kExitOk;
+  }
+  for (const Json& listener : rows) context.out << listener_text(listener) << '\n';
+  return kExitOk;
 }
 
 // 200 or 503, which says what is wrong.
@@ -126,6 +142,7 @@ std::span<const Command> check_commands() {
               check_virtual_hosts},
       Command{kGroup, "is_running", "", "Fails if the node does not serve", 0, 0, "",
               check_running},
+      Command{kGroup, "listeners", "", "Lists what the node listens on", 0, 0, "", listeners},
       Command{kGroup, "ping", "", "Fails if the node does not answer", 0, 0, "", ping},
       Command{kGroup, "server_version", "", "Displays the node's version", 0, 0, "",
               server_version},

@@ -79,6 +79,16 @@ int forget_cluster_node(Context& context) {
   return context.refused(reply);
 }
 
+int set_cluster_name(Context& context) {
+  const std::string& name = context.argument(0);
+  context.banner(fmt::format("Setting cluster name to {} ...", name));
+  int code = kExitOk;
+  Reply reply;
+  const Json body = {{"name", name}};
+  if (!context.send({"PUT", "cluster-name", json_line(body)}, reply, code)) return code;
+  return reply.good() ? context.done() : context.refused(reply);
+}
+
 // --- waiting for nodes ---------------------------------------------------------------------------
 
 std::size_t running_nodes(const Json& nodes) {
@@ -103,12 +113,8 @@ int await_online_nodes(Context& context) {
   do {
     const auto reply = context.api.call({"GET", "nodes"});
     if (reply.ok() && reply.value().status == 401) return context.refused(reply.value());
-    if (!reply.ok()) {
-      // That time is up says less than what was seen before.
-      const bool late = reply.status().code() == runtime::Code::kTimeout;
-      if (last.empty() || !late) last = reply.status().text();
-    } else if (!reply.value().good()) {
-      last = reply.value().reason();
+    if (!reply.ok() || !reply.value().good()) {
+      note_failure(reply, last);
     } else {
       const std::size_t running = running_nodes(reply.value().json());
       if (running >= wanted) return context.done();
@@ -118,8 +124,7 @@ int await_online_nodes(Context& context) {
   return context.fail(kExitTimeout, fmt::format("timed out while waiting: {}", last));
 }
 
-// --- the app: what serves, while the process stays
-// ------------------------------------------------
+// --- the app: what serves, while the process stays -----------------------------------------------
 
 // Asks until the app is in that state. What it says meanwhile may be nothing: between two states
 // nobody listens for a moment.
@@ -127,10 +132,8 @@ int await_app(Context& context, std::string_view wanted) {
   std::string last = "the node does not say";
   do {
     const auto reply = context.api.call({"GET", "app"});
-    if (!reply.ok()) {
-      last = reply.status().text();
-    } else if (!reply.value().good()) {
-      last = reply.value().reason();
+    if (!reply.ok() || !reply.value().good()) {
+      note_failure(reply, last);
     } else {
       const Json app = reply.value().json();
       const std::string state = cell_text(field(app, "state"));
@@ -242,6 +245,8 @@ std::span<const Command> cluster_commands() {
       Command{kGroup, "reset", "",
               "Makes a node whose app is stopped leave its cluster and forget all that it has", 0,
               0, "", reset},
+      Command{kGroup, "set_cluster_name", "<name>", "Sets the name of the cluster", 1, 1, "",
+              set_cluster_name},
       Command{kGroup, "start_app", "", "Starts what serves, after stop_app", 0, 0, "", start_app},
       Command{kGroup, "stop_app", "", "Stops what serves; the process and its HTTP interface stay",
               0, 0, "", stop_app},

@@ -69,6 +69,9 @@ class Context {
   std::string node();
 };
 
+// For one who waits, and asks again: why the last answer was none, or no good one.
+void note_failure(const runtime::Result<Reply>& reply, std::string& last);
+
 struct Command {
   std::string_view group;
   std::string_view name;
@@ -101,6 +104,9 @@ std::span<const Command> data_commands();
 std::vector<const Command*> all_commands();
 // Null when there is none.
 const Command* find_command(std::string_view name);
+
+// Of a command of RabbitMQ's tools that is not in this version: what does instead. Otherwise empty.
+std::string_view instead_of(std::string_view name);
 
 // The names nearest to one that is not known, nearest first; at most three, none if none is near.
 std::vector<std::string> nearest_commands(std::string_view name);

@@ -64,6 +64,7 @@ constexpr std::array kOptions = {
     Option{"address", 0, true, false},
     Option{"unit", 0, true, false},
     Option{"dedicated", 0, false, false},
+    Option{"pid", 0, true, false},
 };
 
 constexpr std::array<std::pair<std::string_view, Formatter>, 4> kFormatters = {

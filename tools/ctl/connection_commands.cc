@@ -3,6 +3,7 @@
 
 #include <array>
 #include <charconv>
+#include <ostream>
 
 #include "tools/ctl/columns.h"
 #include "tools/ctl/command.h"
@@ -22,7 +23,11 @@ bool close_one(Context& context, const std::string& name, const std::string& rea
   return false;
 }
 
-// Named by pid, as list_connections prints it, or by name. One that is not there is closed already.
+// As list_connections prints it.
+bool is_pid(const std::string& text) { return text.starts_with('<') && text.ends_with('>'); }
+
+// Named by pid, as list_connections prints it, or by name. A pid that is not there is closed
+// already, as with RabbitMQ; a name may be misspelt.
 int close_connection(Context& context) {
   const std::string& wanted = context.argument(0);
   const std::string& reason = context.argument(1);
@@ -30,10 +35,22 @@ int close_connection(Context& context) {
   Json connections;
   int code = kExitOk;
   if (!context.get({"connections"}, connections, code)) return code;
+  bool found = false;
   for (const Json& connection : connections) {
     const std::string name = connection.value("name", "");
     if (name != wanted && pid_of(connection.value("node", ""), name) != wanted) continue;
     if (!close_one(context, name, reason, code)) return code;
+    found = true;
+  }
+  if (found) return context.done();
+  if (!is_pid(wanted)) {
+    return context.fail(kExitUnavailable,
+                        fmt::format("the node at {} has no connection with the pid or name {}",
+                                    context.api.where(), wanted));
+  }
+  if (!context.line.quiet()) {
+    context.err << fmt::format("The node at {} has no such connection: it is closed already\n",
+                               context.api.where());
   }
   return context.done();
 }

@@ -120,6 +120,15 @@ bool Context::user_exists(const std::string& user, int& code) {
   return false;
 }
 
+void note_failure(const runtime::Result<Reply>& reply, std::string& last) {
+  if (reply.ok()) {
+    last = reply.value().reason();
+  } else if (last.empty() || reply.status().code() != runtime::Code::kTimeout) {
+    // That time is up says less than what was seen before.
+    last = reply.status().text();
+  }
+}
+
 std::string Context::node() {
   const auto reply = api.call({"GET", "overview"});
   if (!reply.ok()) return {};

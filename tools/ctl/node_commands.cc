@@ -124,16 +124,15 @@ int status(Context& context) {
 
 int await_startup(Context& context) {
   context.banner(fmt::format("Waiting for the node at {} ...", context.api.where()));
-  runtime::Status last;
+  std::string last;
   do {
     const auto reply = context.api.call({"GET", "overview"});
     if (reply.ok() && reply.value().good()) return context.done();
     // A refusal is an answer: it will be the same the next time.
     if (reply.ok() && reply.value().status == 401) return context.refused(reply.value());
-    last = reply.ok() ? runtime::Status(runtime::Code::kUnavailable, reply.value().reason())
-                      : reply.status();
+    note_failure(reply, last);
   } while (context.api.pause());
-  return context.fail(kExitTimeout, last.text());
+  return context.fail(kExitTimeout, last);
 }
 
 // --- limits of the running node ------------------------------------------------------------------
@@ -194,6 +193,8 @@ std::span<const Command> node_commands() {
               "Sets the memory above which publishers wait, until the node stops", 1, 2, "",
               set_vm_memory_high_watermark},
       Command{kGroup, "status", "", "Displays status of a node", 0, 0, "", status},
+      Command{kGroup, "wait", "[<pid file> | --pid <pid>] [--timeout <timeout>]",
+              "The same as await_startup", 0, 1, "pid", await_startup},
   };
   return kCommands;
 }

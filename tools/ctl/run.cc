@@ -50,8 +50,15 @@ int wrong_arguments(Context& context, const Command& command, std::string_view w
   return kExitUsage;
 }
 
+// Of RabbitMQ's tools, but not here.
+int absent_command(Context& context, const std::string& name) {
+  return context.fail(kExitUnavailable,
+                      fmt::format("{} is not in this version: {}", name, instead_of(name)));
+}
+
 int unknown_command(Context& context) {
   const CommandLine& line = context.line;
+  if (!instead_of(line.command).empty()) return absent_command(context, line.command);
   context.err << fmt::format("\nCommand '{}' not found. \n", line.command);
   const auto near = nearest_commands(line.command);
   if (near.empty()) {
@@ -73,6 +80,7 @@ int help(Context& context) {
   }
   const Command* command = find_command(wanted);
   if (command == nullptr) {
+    if (!instead_of(wanted).empty()) return absent_command(context, wanted);
     context.err << fmt::format("\nCommand '{}' not found. \n", wanted);
     return kExitUsage;
   }

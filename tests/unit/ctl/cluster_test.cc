@@ -160,4 +160,26 @@ TEST_CASE("queues of a node, and of nodes that are down") {
   CHECK(run(api, {"-s", "list_queues", "pid"}).out.find("<c@h.") != std::string::npos);
 }
 
+TEST_CASE("the cluster is given a name") {
+  FakeApi api;
+  api.answer("PUT cluster-name", "", 204);
+  const Ran ran = run(api, {"set_cluster_name", "many"});
+  CHECK(ran.code == kExitOk);
+  CHECK(ran.out == "Setting cluster name to many ...\n");
+  CHECK(api.changes == std::vector<std::string>{R"(PUT cluster-name {"name":"many"})"});
+  api.answer("PUT cluster-name", R"({"reason":"not a majority"})", 503);
+  CHECK(run(api, {"set_cluster_name", "many"}).code == kExitUnavailable);
+}
+
+TEST_CASE("what a node listens on is listed") {
+  FakeApi api;
+  api.answer("GET overview", R"({"node":"a@h","listeners":[{"node":"a@h","protocol":"clustering",)"
+                             R"("ip_address":"::1","port":25672}]})");
+  api.answer("GET nodes", R"([{"name":"a@h"}])");
+  api.answer("GET vhosts", "[]");
+  CHECK(run(api, {"-q", "listeners"}).out ==
+        "Interface: [::1], port: 25672, protocol: clustering, purpose: inter-node and CLI tool "
+        "communication\n");
+}
+
 }  // namespace ringtail::ctl::cluster_test

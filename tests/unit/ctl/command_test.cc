@@ -40,6 +40,20 @@ TEST_CASE("an unknown command names the nearest") {
   CHECK(api.requests.empty());
 }
 
+TEST_CASE("a command of RabbitMQ's that is not here is told apart, with what does instead") {
+  FakeApi api;
+  const Ran ran = run(api, {"sync_queue", "q", "-p", "v"});
+  CHECK(ran.code == kExitUnavailable);
+  CHECK(ran.out.empty());
+  CHECK(ran.err == "Error:\nsync_queue is not in this version: queues have no mirrors yet\n");
+  CHECK(run(api, {"stop", "/var/run/pid"}).code == kExitUnavailable);
+  CHECK(run(api, {"help", "rotate_logs"}).code == kExitUnavailable);
+  CHECK(api.requests.empty());
+  for (const Command* command : all_commands()) {
+    CHECK_MESSAGE(instead_of(command->name).empty(), command->name);
+  }
+}
+
 TEST_CASE("wrong arguments are told before anything is asked") {
   FakeApi api;
   CHECK(run(api, {"add_vhost"})
@@ -260,7 +274,13 @@ TEST_CASE("connections are closed by name and by pid") {
   CHECK(api.requests.back().headers.at("X-Reason") == "bye");
   CHECK(run(api, {"close_connection", name.c_str(), "bye"}).code == kExitOk);
   CHECK(api.changes.size() == 2);
-  CHECK(run(api, {"close_connection", "<n@h.1.2.3>", "bye"}).code == kExitOk);
+  const Ran gone = run(api, {"close_connection", "<n@h.1.2.3>", "bye"});
+  CHECK(gone.code == kExitOk);
+  CHECK(gone.err.find("closed already") != std::string::npos);
+  CHECK(run(api, {"-q", "close_connection", "<n@h.1.2.3>", "bye"}).err.empty());
+  const Ran misspelt = run(api, {"close_connection", "foo", "bye"});
+  CHECK(misspelt.code == kExitUnavailable);
+  CHECK(misspelt.err.find("no connection with the pid or name foo") != std::string::npos);
   CHECK(api.changes.size() == 2);
   CHECK(run(api, {"-q", "close_all_connections", "--global", "--limit", "1", "bye"}).code ==
         kExitOk);
@@ -291,8 +311,18 @@ TEST_CASE("waiting for the start") {
   api.pauses_left = 3;
   CHECK(run(api, {"-q", "await_startup"}).code == kExitTimeout);
   CHECK(api.requests.size() == 4);
+  // The last answer counts, not that time was up at last.
+  std::string last;
+  note_failure(runtime::Status(runtime::Code::kTimeout, "too late"), last);
+  CHECK(last == "too late");
+  note_failure(Reply{503, R"({"reason":"the app is stopped"})"}, last);
+  CHECK(last == "the app is stopped");
+  note_failure(runtime::Status(runtime::Code::kTimeout, "too late"), last);
+  CHECK(last == "the app is stopped");
   api.answer("GET overview", "{}");
   CHECK(run(api, {"-q", "await_startup"}).code == kExitOk);
+  CHECK(run(api, {"-q", "wait", "/var/run/pid"}).code == kExitOk);
+  CHECK(run(api, {"-q", "wait", "--pid", "12"}).code == kExitOk);
 }
 
 TEST_CASE("health checks") {
