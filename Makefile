@@ -34,7 +34,7 @@ run: ## install what the build lacks, build, start a node on this machine (ARGS=
 	@$(MAKE) programs
 	@exec $(BUILD)/ringtail $(ARGS)
 
-cluster: ## three nodes on this machine, to play with (Ctrl-C stops them)
+cluster: ## three nodes on this machine, to play with (Ctrl-C stops them; run again: starts those that do not run)
 	@tools/deps.sh --check build
 	@$(MAKE) programs
 	@exec tools/cluster.sh $(BUILD)/ringtail
