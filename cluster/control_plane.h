@@ -216,7 +216,7 @@ class ControlPlane final : private ControlReceiver,
     std::uint64_t last_ms = 0;  // when its link was last seen to stand
     bool told = false;          // that it is not reached
   };
-  std::map<runtime::NodeId, Reach> reach_;  // of other nodes that are up
+  std::map<runtime::NodeId, Reach> reach_;                           // of other nodes that are up
   std::map<runtime::NodeId, std::pair<metadata::Life, bool>> seen_;  // lives, and whether up
   bool changing_members_ = false;
   std::uint64_t next_change_ms_ = 0;
