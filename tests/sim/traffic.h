@@ -81,6 +81,9 @@ class Traffic {
     bool certain = false;  // confirmed, or known to have arrived
     bool seen = false;
     bool finished = false;
+    // Who had finished with it when it arrived once more, which can only be seen late: of the two
+    // one must have been lost, and if that is the other one, it is finished with all the same.
+    Life finished_before;
     Life finished_by;
     Life holder;
   };
