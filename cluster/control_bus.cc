@@ -98,6 +98,11 @@ bool ControlBus::is_connected(NodeId node) const {
   return found != peers_.end() && found->second->link().is_open();
 }
 
+std::string ControlBus::peer_name(NodeId node) const {
+  const auto found = peers_.find(node);
+  return found == peers_.end() ? std::string() : found->second->link().setup().peer_name;
+}
+
 bool ControlBus::send(NodeId to, ControlKind kind, std::string_view header, OutChain& body) {
   const auto found = peers_.find(to);
   if (found != peers_.end()) return found->second->send(kind, header, body);

@@ -79,6 +79,8 @@ class ControlBus {
   // Ends the connection that this node has made to us, if there is one.
   void end_inbound(runtime::NodeId node);
   bool is_connected(runtime::NodeId node) const;
+  // As add_peer() has it; empty: it is no peer.
+  std::string peer_name(runtime::NodeId node) const;
   // Whether its connection to us stands.
   bool is_heard(runtime::NodeId node) const { return inbound_.contains(node); }
 

@@ -225,11 +225,12 @@ std::optional<MemberAddress> ControlPlane::server_address(NodeId node) const {
   return std::nullopt;
 }
 
-// For the log.
+// For the log. A node that joins knows of the others by their links first.
 std::string ControlPlane::name_of(NodeId node) const {
   if (node == identity_.node) return options_.name;
-  const auto address = server_address(node);
-  return address ? address->name : std::to_string(node.value);
+  if (const auto address = server_address(node)) return address->name;
+  std::string name = const_cast<LinkHub&>(hub_).control().peer_name(node);
+  return name.empty() ? std::to_string(node.value) : name;
 }
 
 // --- joining -------------------------------------------------------------------------------------
