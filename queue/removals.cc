@@ -77,6 +77,9 @@ void Removals::done(Qid qid) {
   for (Owed& owed : at->second.notices) shard_.post(queue, owed.to, std::move(owed.answer));
   for (Owed& owed : at->second.answers) shard_.post(queue, owed.to, std::move(owed.answer));
   owed_.erase(at);
+  if (!owed_.empty() || !late_runs_) return;
+  late_->stop();
+  late_runs_ = false;
 }
 
 }  // namespace ringtail::queue
