@@ -128,6 +128,9 @@ void ControlPlane::node_changed(const std::shared_ptr<const NodeRecord>& record)
   watch_nodes();
   joining_.erase(record->id);
   if (record->id == identity_.node) return;
+  // A life that nobody has been told of yet, as to whether it is reached.
+  const auto seen = seen_.find(record->id);
+  if (seen == seen_.end() || seen->second.first != record->life) reach_.erase(record->id);
   tell_of_change(*record);
   const std::vector<PeerAddress> addresses = {{record->host, record->port}};
   hub_.control().add_peer(record->id, record->name, addresses);

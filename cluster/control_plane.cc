@@ -244,6 +244,7 @@ void ControlPlane::life_begun(const NodeRecord& record) {
 void ControlPlane::life_ended() {
   life_ = 0;
   lease_.revoke();
+  reach_.clear();  // sessions begin anew
   hub_.set_own(link_identity());
   if (state_ == State::kLeaving || state_ == State::kClosed) return;
   log(LogLevel::kWarning, "cluster",
