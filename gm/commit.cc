@@ -27,7 +27,6 @@ void Commit::report(const MemberId& member, const Progress& progress, std::uint6
   if (progress.matched > known.matched || progress.stored > known.stored) known.moved_ms = now_ms;
   known.matched = std::max(known.matched, progress.matched);
   known.stored = std::max(known.stored, progress.stored);
-  known.acknowledged = std::max(known.acknowledged, progress.acknowledged);
   known.complete = progress.complete;
 }
 

@@ -19,7 +19,6 @@ class Commit {
   struct Progress {
     Number matched = 0;          // has all entries of the origin's log up to here
     Number stored = 0;           // and those that need it on its disk
-    Number acknowledged = 0;     // its right neighbour has all up to here
     bool complete = false;       // it lacks nothing older either
     std::uint64_t moved_ms = 0;  // when it last had more than before
   };

@@ -35,8 +35,7 @@ struct Report {
   bool matched = false;
   Position at;
   Number stored = 0;
-  Number acknowledged = 0;  // by its own right neighbour
-  bool complete = false;    // nothing older is missing
+  bool complete = false;  // nothing older is missing
 };
 
 }  // namespace ringtail::gm

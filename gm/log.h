@@ -35,7 +35,6 @@ class Log {
   // The last position of this log that one which ends at `theirs` may have too: theirs itself if
   // this log has it. Repeated from both sides it ends at the last common one.
   Position candidate(const Position& theirs) const;
-  const std::vector<EpochStart>& history() const { return history_; }
 
   // The next one: its number follows the last one's, its epoch is not older.
   void append(Entry entry);

@@ -188,14 +188,12 @@ void Member::receive(const MemberId& from, const Report& frame, std::uint64_t no
   if (!takes_part() || frame.epoch != view_.epoch) return;
   if (frame.to_left && right_.has_value() && from == right_->id) answered(frame);
   if (!is_master() || !frame.matched) return;
-  commit_.report(from, {frame.at.number, frame.stored, frame.acknowledged, frame.complete, now_ms},
-                 now_ms);
+  commit_.report(from, {frame.at.number, frame.stored, frame.complete, now_ms}, now_ms);
 }
 
 // The origin's: it counts as a member like the others.
 void Member::look_at_commit(std::uint64_t now_ms) {
-  const Number acknowledged = right_.has_value() ? right_->has : *matched_;
-  commit_.report(options_.self, {*matched_, stored_, acknowledged, true, now_ms}, now_ms);
+  commit_.report(options_.self, {*matched_, stored_, true, now_ms}, now_ms);
   commit_up_to(commit_.committed());
   if (const Number kept = commit_.kept(); kept > kept_) owner_.kept(kept_ = kept);
   admit_complete();

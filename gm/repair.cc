@@ -98,7 +98,6 @@ void Member::send_report() {
   report.epoch = view_.epoch;
   report.stored = std::min(stored_, matched_.value_or(0));
   report.complete = complete_;
-  report.acknowledged = right_.has_value() ? right_->has : matched_.value_or(0);
   const std::optional<Position> asks = std::exchange(asks_, std::nullopt);
   report.matched = matched_.has_value() && !asks.has_value();
   report.at = report.matched ? own_position(*matched_) : asks.value_or(log_.last());
