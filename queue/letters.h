@@ -62,6 +62,10 @@ using RequestId = std::uint64_t;
 struct QueueLetter : runtime::Letter {
   QueueLetter(QueueLetterKind letter_kind, Qid queue) : Letter(letter_kind), qid(queue) {}
   Qid qid;
+  // To a mirrored queue: the epoch of its master as the sender knows it. One of a former epoch is
+  // passed over, because its sender hears of the new one and asks again; one of an epoch to come
+  // waits for it. 0: the queue is not mirrored. Answers carry none.
+  std::uint64_t epoch = 0;
 };
 
 // --- channel -> queue -------------------------------------------------------------------------

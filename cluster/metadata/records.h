@@ -3,6 +3,7 @@
 // entries (broker/amqp/field_table.h reads them).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -121,9 +122,43 @@ struct ExchangeRecord {
   std::shared_ptr<const EffectivePolicy> policy = {};  // set by the store; null: none
 };
 
+// One copy of a mirrored queue: on a node, in one of its lives.
+struct QueueMember {
+  NodeId node;
+  Life life = 0;
+  ShardId shard;             // of that node
+  std::uint64_t joined = 0;  // the revision of the first view that it was in
+  // It has all that is committed: nothing is committed without it, and it may lead. Otherwise it
+  // joins.
+  bool in_sync = false;
+  // Its life has ended. Only members that were in sync are kept then: such a one has all that is
+  // persistent on its disk, so that it may lead when its node is back and nobody better is there.
+  // Until a master that lives has it taken out (LeadQueues) nothing is committed.
+  bool ended = false;
+  friend bool operator==(const QueueMember&, const QueueMember&) = default;
+};
+
+// Who has the copies of a mirrored queue, and who leads. Only the metadata changes it.
+struct QueueView {
+  std::uint64_t epoch = 1;     // grows with each new master
+  std::uint64_t revision = 1;  // grows with every change
+  // In ring order: the master, those in sync by age, those that join. Those that have ended are
+  // where they were; one that has ended is first only while nobody can lead.
+  std::vector<QueueMember> members;
+
+  // Nobody can lead.
+  bool vacant() const { return members.empty() || members.front().ended; }
+  // The master has said, since it became that and since a member in sync ended, that it lives.
+  bool led() const {
+    return std::none_of(members.begin(), members.end(),
+                        [](const QueueMember& member) { return member.ended; });
+  }
+  friend bool operator==(const QueueView&, const QueueView&) = default;
+};
+
 struct QueueRecord {
   Qid qid;
-  NodeId home;    // where its master lives
+  NodeId home;    // where its master lives, or lived last
   ShardId shard;  // of that node
   std::string vhost = {};
   std::string name = {};
@@ -133,6 +168,9 @@ struct QueueRecord {
   std::string arguments = {};
   QueueOptions options = {};  // the arguments decoded, by whoever declares the queue
   std::shared_ptr<const EffectivePolicy> policy = {};  // set by the store; null: none
+  // Null: it is not mirrored. `home` and `shard` are the first member's.
+  std::shared_ptr<const QueueView> view = {};
+  std::uint64_t epoch() const { return view == nullptr ? 0 : view->epoch; }
   bool exclusive() const { return exclusive_owner != 0; }
   bool owned_by(NodeId node, ConnectionId connection) const {
     return exclusive_owner == connection && home == node;
