@@ -194,6 +194,8 @@ void Member::receive(const MemberId& from, const Report& frame, std::uint64_t no
 // The origin's: it counts as a member like the others.
 void Member::look_at_commit(std::uint64_t now_ms) {
   commit_.report(options_.self, {*matched_, stored_, true, now_ms}, now_ms);
+  // GM11
+  if (!view_.led) return;
   commit_up_to(commit_.committed());
   if (const Number kept = commit_.kept(); kept > kept_) owner_.kept(kept_ = kept);
   admit_complete();

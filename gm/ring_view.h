@@ -47,6 +47,9 @@ struct RingMember {
 struct RingView {
   Epoch epoch = 0;
   std::uint64_t revision = 0;  // grows with every change of the view, through all epochs
+  // Everybody who counts is among the members. False: somebody whose life has ended may yet lead
+  // some day, and nothing is committed until the directory says that he never will (GM11).
+  bool led = true;
   // In ring order: the master, those in sync by age, those that join. Empty: no ring.
   std::vector<RingMember> members;
 

@@ -10,6 +10,7 @@
 #include "queue/letters.h"
 #include "queue/letters.pb.h"
 #include "queue/message_wire.h"
+#include "queue/mirror/letters.h"
 #include "queue/store/format_parts.h"
 
 namespace ringtail::queue {
@@ -443,6 +444,8 @@ void add_codecs(runtime::LetterCodecs& codecs) {
   codecs.add(kCancelled, kCodec<Cancelled, wire::OfConsumer>);
   codecs.add(kResumed, kCodec<Resumed, wire::OfConsumer>);
   codecs.add(kChannelForgotten, kCodec<ChannelForgotten, wire::Request>);
+  add_mirror_codecs(codecs);
+  gm::add_codecs(codecs);
 }
 
 }  // namespace ringtail::queue

@@ -14,7 +14,7 @@
 
 namespace ringtail::queue {
 
-// A codec for every kind of queue letters.
+// A codec for every kind of letters of this folder, and of the rings below it.
 void add_codecs(runtime::LetterCodecs& codecs);
 
 // One message, for the headers of other layers' letters: the head goes into a field, the octets

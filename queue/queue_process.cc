@@ -29,26 +29,28 @@ std::unique_ptr<AnswerLetter> reply_to(const Request& request) {
 QueueProcess::QueueProcess(runtime::Shard& shard,
                            std::shared_ptr<const cluster::metadata::QueueRecord> record,
                            Removals& removals, Discard& discard, DeadLetterSink& dead_letters,
-                           store::StoreShard* stores)
+                           store::StoreShard* stores, MasterRing* ring)
     : shard_(shard),
       record_(std::move(record)),
       qid_(record_->qid),
-      address_(shard.add(runtime::ActorId{qid_.value}, *this)),
+      address_{shard.node(), shard.id(), runtime::ActorId{qid_.value}},
       removals_(removals),
       discard_(discard),
       dead_letters_(dead_letters),
       stores_(stores),
+      ring_(ring),
       keeps_(stores != nullptr && record_->durable && !record_->exclusive()),
       held_(stores != nullptr && stores->starting()),
       state_(record_->options.max_priority),
       consumers_(record_->options.single_active_consumer) {
+  if (ring_ == nullptr) shard_.add(address_.actor, *this);
   apply_options();
 }
 
 QueueProcess::~QueueProcess() {
   if (backing_ != nullptr && backing_->has_backlog) stores_->backlog_ended();
   store_.reset();
-  shard_.remove(address_.actor);
+  if (ring_ == nullptr) shard_.remove(address_.actor);
   empty_out();
 }
 
@@ -165,7 +167,11 @@ void QueueProcess::deliver(Consumer& consumer, Entry entry, Terms terms, bool ke
   delivery.redelivered = entry.redelivered();
   if (terms.returns() != 0) delivery.delivery_count = delivery_count(terms);
   if (consumer.no_ack()) {
-    if (kept) gone(entry, terms);
+    if (kept) {
+      gone(entry, terms);
+    } else if (ring_ != nullptr) [[unlikely]] {
+      gone_from_ring(entry);
+    }
     delivery.message = entry.take_message();
   } else {
     delivery.message = entry.message();
@@ -423,6 +429,7 @@ void QueueProcess::on_purge(const Purge& letter) {
   } else {
     reply->messages = state_.ready();
     for (EntryFifo& entries : state_.take_all()) discard_.add(std::move(entries));
+    if (ring_ != nullptr) purge_ring();
     if (store_ != nullptr) purge_store();
   }
   answer(letter.from, std::move(reply));

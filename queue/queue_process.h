@@ -33,6 +33,8 @@
 #include "queue/dead_letters.h"
 #include "queue/discard.h"
 #include "queue/letters.h"
+#include "queue/mirror/contents.h"
+#include "queue/mirror/master_ring.h"
 #include "queue/queue_state.h"
 #include "queue/removals.h"
 #include "queue/rules.h"
@@ -71,10 +73,11 @@ class QueueProcess final : public runtime::Actor,
                            private runtime::TurnTask,
                            private store::StoreOwner {
  public:
-  // `stores`: null where nothing is kept on a disk (in tests).
+  // `stores`: null where nothing is kept on a disk (in tests). `ring`: of a mirrored queue, whose
+  // letters come through its mirrors' actor; null: it is none, and an actor itself.
   QueueProcess(runtime::Shard& shard, std::shared_ptr<const cluster::metadata::QueueRecord> record,
                Removals& removals, Discard& discard, DeadLetterSink& dead_letters,
-               store::StoreShard* stores = nullptr);
+               store::StoreShard* stores = nullptr, MasterRing* ring = nullptr);
   ~QueueProcess() override;
   QueueProcess(const QueueProcess&) = delete;
   QueueProcess& operator=(const QueueProcess&) = delete;
@@ -103,6 +106,43 @@ class QueueProcess final : public runtime::Actor,
   void leave_former_journals(std::function<void()> done);
   // Why the queue takes no persistent messages; ok: it does.
   runtime::Status damage() const;
+
+  // --- of a mirrored queue's master: queue_process_mirror.cc ---
+  // The queue is mirrored from here on, or no longer (null).
+  void set_ring(MasterRing* ring);
+  // Takes over what a slave has, up to the number before `next`; messages up to `delivered` may
+  // have been delivered before. Before anything else happens to it.
+  void take_over(Contents& contents, std::uint64_t delivered);
+  // The other way round; what is handed out counts as not delivered, the channels hear nothing.
+  // False: some of it is not in memory, and nothing has happened.
+  bool give_up(Contents& contents);
+  // Whether a message would go above a limit and is to be refused, while `held` others are on
+  // their way to the queue.
+  bool would_refuse(const Message& message, std::uint64_t held, std::uint64_t held_bytes);
+  // The channel's publish of that number is refused; the message may go to the dead letters.
+  void refuse_publish(const runtime::Address& channel, std::uint64_t number, MessageRef message);
+  // When the message expires if it comes now.
+  Terms terms_now(const Message& message);
+  // Something of the channel is on its way to the queue: it is to hear when it is settled.
+  void expect_from(const runtime::Address& channel);
+  // What was published has been committed; terms.size() == 0: nothing of it expires.
+  void publish_committed(std::vector<MessageRef>& messages, std::span<const Terms> terms);
+  // When what was published since the last call is on the disk; 0: nothing of it goes there.
+  store::JournalPosition take_published();
+  store::JournalPosition disk_position() const { return store_ == nullptr ? 0 : store_->kept(); }
+  // The channel's publishes up to `up_to` are settled.
+  void settle(const runtime::Address& channel, std::uint64_t up_to);
+  // The ring's answer to MasterRing::may_deliver() is another one now.
+  void may_go_on();
+  // The number that its files have.
+  Qid stored_qid() const;
+  std::uint64_t next_number() const { return state_.next_number(); }
+  bool has_consumers() const { return consumers_.count() > 0; }
+  // Everything is in memory, and stays there while `keep`.
+  bool keep_in_memory(bool keep);
+  // Some of the messages above `above`, up to the number that is returned; all up to there.
+  std::uint64_t visit_alive(std::uint64_t above, std::size_t octets,
+                            const std::function<void(const Entry&, Terms)>& visit) const;
 
  private:
   // Totals since the queue began.
@@ -168,7 +208,7 @@ class QueueProcess final : public runtime::Actor,
   void publish_by_rules(Publish& letter, ChannelLink& link, std::size_t from);
   bool would_pass_limit(const Message& message) const;
   void refuse(MessageRef message, ChannelLink& link, std::uint64_t number);
-  void enqueue(MessageRef message);
+  void enqueue(MessageRef message, Terms terms);
   Terms terms_of(const Message& message) const;
   bool over_limit() const;
   // Each drops what has to go from the head now. False: not all; the rest follows in later rounds,
@@ -205,7 +245,11 @@ class QueueProcess final : public runtime::Actor,
   void gone(const Entry& entry, Terms terms) {
     if (store_ != nullptr) [[unlikely]]
       gone_from_store(entry, terms);
+    if (ring_ != nullptr) [[unlikely]]
+      gone_from_ring(entry);
   }
+  void gone_from_ring(const Entry& entry);
+  void purge_ring();
   void gone_from_store(const Entry& entry, Terms terms);
   void purge_store();
   void look_at_backlog();
@@ -243,6 +287,8 @@ class QueueProcess final : public runtime::Actor,
   Discard& discard_;
   DeadLetterSink& dead_letters_;
   store::StoreShard* const stores_;
+  MasterRing* ring_;
+  bool keep_in_memory_ = false;  // for a mirror that joins
   runtime::OwnedBy owner_;
 
   // Who sees a line of deliveries in which order counts: the consumers of a channel that

@@ -54,7 +54,8 @@ void QueueProcess::publish_by_rules(Publish& letter, ChannelLink& link, std::siz
     if (rule.refuses && would_pass_limit(*message)) {
       refuse(std::move(message), link, letter.first_number + at);
     } else {
-      enqueue(std::move(message));
+      const Terms terms = terms_of(*message);
+      enqueue(std::move(message), terms);
     }
   }
   if (store_ != nullptr) store_->end_publish();
@@ -74,10 +75,9 @@ void QueueProcess::refuse(MessageRef message, ChannelLink& link, std::uint64_t n
   }
 }
 
-void QueueProcess::enqueue(MessageRef message) {
-  const Terms terms = terms_of(*message);
+void QueueProcess::enqueue(MessageRef message, Terms terms) {
   const std::uint8_t priority = message->traits().has_priority ? message->traits().priority : 0;
-  if (state_.ready() == 0) {
+  if (state_.ready() == 0 && (ring_ == nullptr || ring_->may_deliver(state_.next_number()))) {
     if (Consumer* consumer = consumers_.next()) {
       const bool kept = is_kept(*message) && !consumer->no_ack();
       if (kept) keep(*message, priority, terms, true);
@@ -87,6 +87,7 @@ void QueueProcess::enqueue(MessageRef message) {
   }
   if (is_kept(*message)) keep(*message, priority, terms, false);
   state_.push(std::move(message), terms, priority);
+  if (rules_ == nullptr) return;
   const bool dropped = over_limit();
   if (dropped) drop_over_limit();
   // The head is another one: before the next message comes, since it may take up a limit's room.

@@ -1,6 +1,7 @@
 // A queue and its store: what is kept on the disk, when publishes are settled, and how a backlog
 // leaves memory and comes back.
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "broker/runtime/check.h"
@@ -23,7 +24,9 @@ constexpr std::uint64_t kMessageOverhead = 160;
 QueueStore& QueueProcess::make_store() {
   if (store_ == nullptr) {
     store::StoreOwner& owner = *this;
-    store_ = std::make_unique<QueueStore>(*stores_, *record_, owner);
+    store_ = ring_ == nullptr ? std::make_unique<QueueStore>(*stores_, *record_, owner)
+                              : std::make_unique<QueueStore>(
+                                    *stores_, stored_as(*record_, ring_->joined()), owner);
     if (backing_ == nullptr) backing_ = std::make_unique<Backing>();
   }
   return *store_;
@@ -156,10 +159,12 @@ void QueueProcess::purge_store() {
 // --- handing out --------------------------------------------------------------------------------
 
 bool QueueProcess::ready_to_hand_out() {
-  if (store_ == nullptr || state_.ready() == 0) [[likely]]
+  if ((store_ == nullptr && ring_ == nullptr) || state_.ready() == 0) [[likely]]
     return true;
   if (!state_.can_take()) return false;
   const Entry& first = state_.front();
+  if (ring_ != nullptr && !ring_->may_deliver(store::number_of(first.position()))) return false;
+  if (store_ == nullptr) return true;
   // One that is marked already, too: a mark that a start read is not on the disk for certain, when
   // its sync had failed in the run before.
   return !is_kept(*first.message()) || store_->may_deliver(first.position());
@@ -167,6 +172,7 @@ bool QueueProcess::ready_to_hand_out() {
 
 void QueueProcess::store_kept() noexcept {
   settle_kept();
+  if (ring_ != nullptr) ring_->disk_kept();
   dispatch();
   serve_gets();
 }
@@ -237,6 +243,7 @@ Status QueueProcess::damage() const { return backing_ == nullptr ? Status() : ba
 
 // How many messages of a backlog stay in memory before it.
 std::size_t QueueProcess::head_limit() const {
+  if (keep_in_memory_) return std::numeric_limits<std::uint32_t>::max();
   const std::uint64_t each = state_.ready_bytes() / state_.ready() + kMessageOverhead;
   return std::clamp<std::size_t>(stores_->head_budget() / each,
                                  stores_->options().head_messages_min,

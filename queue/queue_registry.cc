@@ -1,5 +1,6 @@
 #include "queue/queue_registry.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace ringtail::queue {
@@ -71,13 +72,16 @@ runtime::LetterPtr answer_of_missing(const runtime::Letter& letter) {
 
 QueueRegistry::QueueRegistry(runtime::Shard& shard, cluster::metadata::View& view,
                              RemoveQueue proposer, DeadLetterSink& dead_letters,
-                             store::StoreShard* stores)
+                             store::StoreShard* stores, ProposeView propose_view)
     : shard_(shard),
       view_(view),
       removals_(shard, std::move(proposer)),
       discard_(shard),
       dead_letters_(dead_letters),
-      stores_(stores) {
+      stores_(stores),
+      mirror_services_{
+          shard, view, removals_, discard_, dead_letters, stores, std::move(propose_view)} {
+  if (!mirror_services_.propose) mirror_services_.propose = [](const auto&, const auto&) {};
   view.add_observer(*this);
   shard_.set_fallback(this);
 }
@@ -86,22 +90,36 @@ QueueRegistry::~QueueRegistry() { shard_.set_fallback(nullptr); }
 
 QueueProcess* QueueRegistry::find(Qid qid) {
   const auto at = queues_.find(qid);
-  return at == queues_.end() ? nullptr : at->second.get();
+  if (at != queues_.end()) return at->second.get();
+  const auto mirrored = mirrored_.find(qid);
+  return mirrored == mirrored_.end() ? nullptr : mirrored->second->process();
 }
 
 Qid QueueRegistry::visit_some(Qid after, std::size_t limit,
                               const std::function<void(QueueProcess&)>& visit) {
-  auto at = queues_.upper_bound(after);
+  auto plain = queues_.upper_bound(after);
+  auto mirrored = mirrored_.upper_bound(after);
   Qid last{0};
-  for (; at != queues_.end() && limit > 0; ++at, --limit) {
-    visit(*at->second);
-    last = at->first;
+  for (; limit > 0 && (plain != queues_.end() || mirrored != mirrored_.end()); --limit) {
+    if (mirrored == mirrored_.end() || (plain != queues_.end() && plain->first < mirrored->first)) {
+      visit(*plain->second);
+      last = (plain++)->first;
+    } else {
+      if (QueueProcess* process = mirrored->second->process()) visit(*process);
+      last = (mirrored++)->first;
+    }
   }
-  return at == queues_.end() ? Qid{0} : last;
+  return plain == queues_.end() && mirrored == mirrored_.end() ? Qid{0} : last;
+}
+
+void QueueRegistry::serve() {
+  for (auto& [qid, queue] : queues_) queue->serve();
+  for (auto& [qid, queue] : mirrored_) queue->serve();
 }
 
 void QueueRegistry::peer_down(runtime::NodeId peer) {
   for (auto& [qid, queue] : queues_) queue->peer_down(peer);
+  for (auto& [qid, queue] : mirrored_) queue->peer_down(peer);
   for (auto& [qid, letters] : early_) {
     std::erase_if(letters, [peer](const auto& letter) { return letter->from.node == peer; });
   }
@@ -132,7 +150,54 @@ runtime::Address QueueRegistry::address_of(Qid qid) const {
   return {shard_.node(), shard_.id(), runtime::ActorId{qid.value}};
 }
 
+std::optional<gm::MemberId> QueueRegistry::own_member(const QueueRecord& record) const {
+  const auto self = view_.node(shard_.node());
+  if (self == nullptr || !self->up) return std::nullopt;
+  for (const auto& member : record.view->members) {
+    if (member.node != shard_.node() || member.shard != shard_.id()) continue;
+    if (!member.ended && member.life == self->life) {
+      return gm::MemberId{member.node, member.life, member.joined};
+    }
+  }
+  return std::nullopt;
+}
+
+// Makes this shard's copy of a mirrored queue what the record says.
+void QueueRegistry::mirror(const RecordPtr& record) {
+  const auto own = own_member(*record);
+  const auto found = mirrored_.find(record->qid);
+  if (found == mirrored_.end()) {
+    if (!own) return;
+    std::unique_ptr<QueueProcess> process;
+    if (const auto plain = queues_.find(record->qid); plain != queues_.end()) {
+      process = std::move(plain->second);
+      queues_.erase(plain);
+      process->changed(record);
+    }
+    mirrored_.emplace(record->qid, std::make_unique<MirroredQueue>(mirror_services_, record, *own,
+                                                                   std::move(process)));
+    return;
+  }
+  MirroredQueue& copy = *found->second;
+  if (own) {
+    if (copy.self() == *own) return copy.changed(record);
+    return copy.renew(record, *own);
+  }
+  const auto self = view_.node(shard_.node());
+  const bool named = std::any_of(
+      record->view->members.begin(), record->view->members.end(),
+      [this](const auto& member) { return member.node == shard_.node() && member.ended; });
+  // It comes back in the node's next life.
+  if (named || self == nullptr || !self->up) return copy.suspend(record);
+  copy.leave();
+  mirrored_.erase(found);
+}
+
 void QueueRegistry::queue_added(const std::shared_ptr<const QueueRecord>& record) {
+  if (record->view != nullptr) {
+    mirror(record);
+    return release(record->qid);
+  }
   if (record->home != shard_.node() || record->shard != shard_.id()) return release(record->qid);
   queues_.emplace(record->qid, std::make_unique<QueueProcess>(shard_, record, removals_, discard_,
                                                               dead_letters_, stores_));
@@ -172,10 +237,16 @@ void QueueRegistry::turn_end() noexcept {
 }
 
 void QueueRegistry::queue_changed(const std::shared_ptr<const QueueRecord>& record) {
+  if (record->view != nullptr) return mirror(record);
   if (QueueProcess* process = find(record->qid)) process->changed(record);
 }
 
 void QueueRegistry::queue_removed(const QueueRecord& record) {
+  if (const auto mirrored = mirrored_.find(record.qid); mirrored != mirrored_.end()) {
+    mirrored->second->removed();
+    mirrored_.erase(mirrored);
+    return;
+  }
   const auto at = queues_.find(record.qid);
   if (at == queues_.end()) return;
   at->second->removed();

@@ -29,6 +29,12 @@ constexpr std::size_t kRestoredAtOnce = 32;
 // Queues that are looked at in a turn: those that have nothing give their memory back at its end.
 constexpr std::size_t kRestoredPerTurn = 1024;
 
+// Under which number the master's copy of a queue has its files.
+Qid stored_here(const QueueRecord& record) {
+  if (record.view == nullptr || record.view->members.empty()) return record.qid;
+  return stored_as(record, record.view->members.front().joined).qid;
+}
+
 enum RecoveryLetterKind : LetterKind {
   kBegin = runtime::kQueueLetters + 0x80,
   kPart,
@@ -168,7 +174,7 @@ void Recovery::read(Result<JournalsRead> result) {
   if (!found.queues.empty()) {
     view_.for_each_queue([&](const std::shared_ptr<const QueueRecord>& record) {
       if (record->durable && record->home == shard_.node()) {
-        homes.emplace(record->qid, record->shard.value);
+        homes.emplace(stored_here(*record), record->shard.value);
       }
     });
   }
@@ -217,7 +223,7 @@ void Recovery::restore_some() {
     QueueProcess* queue = queues_.find(qid);
     if (queue == nullptr) continue;
     JournaledQueue journaled;
-    const auto known = journaled_.find(qid);
+    const auto known = journaled_.find(queue->stored_qid());
     if (known != journaled_.end()) {
       journaled = std::move(known->second);
       journaled_.erase(known);
@@ -266,10 +272,7 @@ void Recovery::ready(const Ready& letter) {
 // On every shard, when all have what they had.
 void Recovery::serve() {
   stores_.set_starting(false);
-  Qid at_qid{0};
-  do {
-    at_qid = queues_.visit_some(at_qid, 4096, [](QueueProcess& queue) { queue.serve(); });
-  } while (at_qid != Qid{0});
+  queues_.serve();
   shard_.post(self_, at(0), std::make_unique<Serving>());
   leave_some();
 }

@@ -17,6 +17,7 @@ inline constexpr LetterKind kQueueLetters = 0x0100;
 inline constexpr LetterKind kMetadataLetters = 0x0200;
 inline constexpr LetterKind kBrokerLetters = 0x0300;
 inline constexpr LetterKind kClusterLetters = 0x0400;
+inline constexpr LetterKind kRingLetters = 0x0500;
 
 struct Letter {
   explicit Letter(LetterKind letter_kind) : kind(letter_kind) {}

@@ -42,7 +42,7 @@ void sort_ranges(std::vector<PositionRange>& ranges) {
 
 QueueStore::QueueStore(StoreShard& shared, const QueueRecord& record, StoreOwner& owner)
     : shared_(shared),
-      owner_(owner),
+      owner_(&owner),
       qid_(record.qid),
       durable_(record.durable && !record.exclusive()),
       files_(shared.shard().env(), shared.calls(),
@@ -146,7 +146,7 @@ bool QueueStore::may_deliver(Position position) {
 }
 
 void QueueStore::ask_for_mark(Mark& mark, std::uint8_t lane, std::uint64_t number) {
-  const std::uint64_t last = owner_.last_number();
+  const std::uint64_t last = owner_->last_number();
   if (last <= mark.asked) return;
   mark.step =
       std::clamp(mark.step * 2, shared_.options().mark_step_min, shared_.options().mark_step_max);
@@ -181,7 +181,7 @@ bool QueueStore::journal_kept(JournalPosition kept) noexcept {
       awaiting_ = true;
     }
   }
-  owner_.store_kept();
+  owner_->store_kept();
   in_journal_call_ = false;
   return awaiting_;
 }
@@ -191,7 +191,7 @@ void QueueStore::journal_failed(const Status& why) noexcept { fail(why); }
 void QueueStore::fail(const Status& status) {
   if (!failure_.ok()) return;
   failure_ = status;
-  owner_.store_failed(status);
+  owner_->store_failed(status);
 }
 
 // What is in memory can still be written, so that the journal is left like any other queue's.
@@ -199,12 +199,12 @@ void QueueStore::damaged(const Status& status) {
   if (status.code() != runtime::Code::kCorrupt) return fail(status);
   if (!failure_.ok() || !damage_.ok()) return;
   damage_ = status;
-  owner_.store_failed(status);
+  owner_->store_failed(status);
 }
 
 void QueueStore::leave_journal(JournalFileNumber) noexcept {
   leaving_.needed = shared_.journal().current_file();
-  leaving_.up_to = owner_.last_number();
+  leaving_.up_to = owner_->last_number();
   leaving_.wanted = true;
   leaving_.written_again = 0;
   leaving_.committing = false;
@@ -218,7 +218,7 @@ void QueueStore::leave_former_journals(std::function<void()> done) {
     if (!shared_.closing()) keep_own_journal();
     return;
   }
-  leaving_.up_to = std::max(leaving_.up_to, owner_.last_number());
+  leaving_.up_to = std::max(leaving_.up_to, owner_->last_number());
   leaving_.wanted = true;
   leaving_.written_again = 0;
   leaving_.committing = false;

@@ -62,6 +62,8 @@ class QueueStore final : public JournalUser {
   QueueStore(StoreShard& shared, const cluster::metadata::QueueRecord& record, StoreOwner& owner);
   ~QueueStore();
 
+  // Whoever has the messages from here on.
+  void set_owner(StoreOwner& owner) { owner_ = &owner; }
   bool durable() const { return durable_; }
   // It has nothing in segments.
   bool empty() const { return segments_.empty(); }
@@ -229,7 +231,7 @@ class QueueStore final : public JournalUser {
   void end_restore(const runtime::Status& damage);
 
   StoreShard& shared_;
-  StoreOwner& owner_;
+  StoreOwner* owner_;
   const Qid qid_;
   const bool durable_;
   QueueFiles files_;

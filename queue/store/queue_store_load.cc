@@ -69,7 +69,7 @@ void QueueStore::read_done(std::uint8_t lane, std::uint64_t number, const Status
     damaged(result);
     return;
   }
-  owner_.store_loaded(lane, messages);
+  owner_->store_loaded(lane, messages);
 }
 
 void QueueStore::next_segment(Cursor& cursor, const Segment& segment) {

@@ -29,8 +29,8 @@ bool comes_before(const StoredMessage& left, const StoredMessage& right) {
 std::vector<StoredMessage> QueueStore::collect(std::uint64_t& up_to) const {
   std::map<std::uint8_t, std::size_t> lane_bytes;
   std::vector<StoredMessage> messages;
-  up_to = owner_.last_number();
-  owner_.visit_above(assigned_, [&](const Entry& entry, Terms terms, Whereabouts where) {
+  up_to = owner_->last_number();
+  owner_->visit_above(assigned_, [&](const Entry& entry, Terms terms, Whereabouts where) {
     StoredMessage& one = messages.emplace_back();
     one.position = entry.position();
     one.message = entry.message();
@@ -123,7 +123,7 @@ void QueueStore::write_done(const Status& status) {
   written_ = assigned_;
   continue_leaving();
   commit_if_due();
-  owner_.store_moved();
+  owner_->store_moved();
 }
 
 // --- leaving a journal file ---------------------------------------------------------------------
@@ -149,7 +149,7 @@ bool QueueStore::leave_lightly() {
   std::vector<StoredMessage> messages;
   std::size_t bytes = 0;
   bool all = true;
-  owner_.visit_above(covered_, [&](const Entry& entry, Terms terms, Whereabouts where) {
+  owner_->visit_above(covered_, [&](const Entry& entry, Terms terms, Whereabouts where) {
     if (!all || !entry.message()->traits().persistent) return all;
     bytes += entry.message()->footprint();
     all = messages.size() < shared_.options().light_messages &&
@@ -196,7 +196,7 @@ void QueueStore::cover() {
 void QueueStore::commit_index(std::uint64_t covered) {
   IndexState state;
   state.covered = covered;
-  state.next = owner_.last_number() + 1;
+  state.next = owner_->last_number() + 1;
   state.next_segment = segments_.next_number();
   state.delivered = delivered_before_;
   for (const auto& [lane, mark] : marks_) {
@@ -240,7 +240,7 @@ void QueueStore::committed(std::uint64_t covered, const Status& status) {
   if (segments_.has_dead()) reap();
   continue_leaving();
   commit_if_due();
-  owner_.store_moved();
+  owner_->store_moved();
 }
 
 void QueueStore::left() {

@@ -1,0 +1,394 @@
+#include "queue/mirror/mirrored_queue.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "broker/runtime/check.h"
+#include "broker/runtime/log.h"
+
+namespace ringtail::queue {
+
+using cluster::metadata::QueueMember;
+using cluster::metadata::QueueRecord;
+using cluster::metadata::QueueView;
+using runtime::Address;
+using runtime::letter_cast;
+using runtime::LetterPtr;
+
+namespace {
+
+constexpr std::uint64_t kTickMs = 250;
+constexpr std::uint64_t kAskAgainMs = 2000;
+
+gm::RingView ring_of(const QueueView& view) {
+  gm::RingView ring;
+  ring.epoch = view.epoch;
+  ring.revision = view.revision;
+  ring.led = view.led();
+  for (const QueueMember& member : view.members) {
+    if (member.ended) continue;
+    ring.members.push_back({{member.node, member.life, member.joined},
+                            member.in_sync ? gm::Standing::kInSync : gm::Standing::kJoining});
+  }
+  return ring;
+}
+
+}  // namespace
+
+MirroredQueue::MirroredQueue(const MirrorServices& services, RecordPtr record,
+                             const gm::MemberId& self, std::unique_ptr<QueueProcess> process)
+    : services_(services),
+      record_(std::move(record)),
+      self_(self),
+      address_{services.shard.node(), services.shard.id(), runtime::ActorId{record_->qid.value}},
+      held_(services.stores != nullptr && services.stores->starting()),
+      process_(std::move(process)) {
+  if (process_ != nullptr) process_->set_ring(this);
+  services_.shard.add(address_.actor, *this);
+  const bool leads = ring_of(*record_->view).is_master(self_);
+  if (process_ == nullptr) {
+    if (leads) {
+      make_process();
+    } else {
+      make_contents();
+    }
+  }
+  make_member();
+  apply_view();
+}
+
+MirroredQueue::~MirroredQueue() {
+  process_.reset();
+  services_.shard.remove(address_.actor);
+}
+
+void MirroredQueue::make_process() {
+  MasterRing& ring = *this;
+  process_ = std::make_unique<QueueProcess>(services_.shard, record_, services_.removals,
+                                            services_.discard, services_.dead_letters,
+                                            services_.stores, &ring);
+}
+
+void MirroredQueue::make_contents() {
+  ContentsOwner& owner = *this;
+  contents_ = std::make_unique<Contents>(services_.shard, stored_as(*record_, self_.joined),
+                                         services_.stores, owner);
+  if (joins()) contents_->set_next(0);
+}
+
+void MirroredQueue::make_member() {
+  gm::MemberOptions options;
+  options.ring = record_->qid.value;
+  options.self = self_;
+  gm::MemberOwner& owner = *this;
+  gm::Directory& directory = *this;
+  member_ = std::make_unique<gm::Member>(options, owner, directory, gm::Log(), 0, !joins());
+  applied_ = stored_ = 0;
+  kept_ = 0;
+  unstored_.clear();
+  joining_ = {};
+}
+
+bool MirroredQueue::joins() const { return !ring_of(*record_->view).in_sync(self_); }
+
+// --- views --------------------------------------------------------------------------------------
+
+void MirroredQueue::changed(RecordPtr record) {
+  record_ = std::move(record);
+  if (process_ != nullptr) process_->changed(record_);
+  apply_view();
+}
+
+void MirroredQueue::apply_view() {
+  if (broken_ || held_ || member_ == nullptr || record_->view->vacant()) return;
+  const gm::RingView ring = ring_of(*record_->view);
+  const bool leads = ring.is_master(self_);
+  const bool new_epoch = ring.epoch != member_->view().epoch;
+  if (leads && process_ == nullptr) promote();
+  if (!leads && process_ != nullptr) demote();
+  if (broken_) return;
+  member_->set_view(ring, now_ms());
+  if (new_epoch) {
+    serving_ = false;
+    epoch_begins_ = member_->log().last().number;
+    joining_.asked = false;
+    kept_ = 0;
+  }
+  if (leads) {
+    const bool has_joining = ring.members.back().standing == gm::Standing::kJoining;
+    process_->keep_in_memory(has_joining);
+    // Alone it commits what others kept it from committing.
+    if (ring.members.size() == 1) mark_ = std::max(mark_, wanted_mark_);
+  }
+  look_at_timer();
+  ask_turn();
+}
+
+// MR4. What is not committed is in the log of this master, so that it will be.
+void MirroredQueue::promote() {
+  RT_CHECK(contents_ != nullptr, "a slave without contents");
+  const gm::Number last = member_->log().last().number;
+  while (applied_ < last) apply_entry(++applied_);
+  make_process();
+  process_->take_over(*contents_, mark_);
+  contents_.reset();
+  wanted_mark_ = mark_;
+  process_->serve();
+  runtime::log(runtime::LogLevel::kInfo, "mirror",
+               "this node has the master of queue '{}' in vhost '{}' now, in epoch {}",
+               record_->name, record_->vhost, record_->view->epoch);
+}
+
+// A new master is there. What was under way and is not in its log, channels send again.
+void MirroredQueue::demote() {
+  make_contents();
+  const bool whole = process_->give_up(*contents_);
+  process_.reset();
+  writer_ = ChangesWriter();
+  pending_.clear();
+  pending_messages_ = pending_bytes_ = in_log_messages_ = 0;
+  settling_.clear();
+  marks_.clear();
+  questions_.clear();
+  mark_due_ = serving_ = false;
+  if (whole) return;
+  // Part of it is on the disk alone: it joins once more.
+  broken_ = true;
+  contents_->erase();
+  const gm::RingView ring = ring_of(*record_->view);
+  propose({record_->qid.value, ring.epoch, ring.revision, gm::ViewChange::Kind::kEvict, self_});
+}
+
+void MirroredQueue::suspend(RecordPtr record) {
+  record_ = std::move(record);
+  if (process_ != nullptr) demote();
+  member_.reset();
+}
+
+void MirroredQueue::renew(RecordPtr record, const gm::MemberId& self) {
+  record_ = std::move(record);
+  if (process_ != nullptr) demote();
+  self_ = self;
+  producers_.clear();
+  const bool anew = broken_ || joins();
+  broken_ = false;
+  if (anew) {
+    contents_->erase();
+    make_contents();
+    mark_ = 0;
+  }
+  make_member();
+  apply_view();
+}
+
+void MirroredQueue::leave() {
+  if (process_ != nullptr) demote();
+  contents_->erase();
+  member_.reset();
+}
+
+void MirroredQueue::removed() {
+  if (process_ != nullptr) {
+    process_->removed();
+  } else {
+    contents_->erase();
+  }
+  for (LetterPtr& letter : std::exchange(early_, {})) {
+    const Address from = letter->from;
+    services_.shard.post(from, address_, std::move(letter));
+  }
+}
+
+void MirroredQueue::serve() {
+  held_ = false;
+  if (process_ != nullptr) {
+    process_->serve();
+  } else {
+    // What a former copy left on the disk is of no use for one that joins, and nothing but that
+    // can be there of one that is in sync: the queue is new.
+    contents_->erase();
+    make_contents();
+  }
+  apply_view();
+}
+
+// MR4
+void MirroredQueue::begin_to_serve() {
+  if (serving_ || process_ == nullptr || member_ == nullptr) return;
+  if (!record_->view->led() || member_->committed() < epoch_begins_) return;
+  serving_ = true;
+  for (LetterPtr& letter : std::exchange(early_, {})) receive_queue_letter(std::move(letter));
+}
+
+void MirroredQueue::peer_down(runtime::NodeId peer) {
+  std::erase_if(early_, [peer](const LetterPtr& letter) { return letter->from.node == peer; });
+  if (process_ == nullptr) return;
+  process_->peer_down(peer);
+  std::vector<Producer> gone;
+  for (const auto& [producer, state] : producers_.all()) {
+    if (producer.channel.node == peer) gone.push_back(producer);
+  }
+  for (const Producer& one : gone) {
+    producers_.forget(one);
+    if (!is_alone()) writer_.producer_gone(one);
+  }
+  ask_turn();
+}
+
+// --- letters ------------------------------------------------------------------------------------
+
+void MirroredQueue::receive(LetterPtr letter) noexcept {
+  if (letter->kind < runtime::kRingLetters) return receive_queue_letter(std::move(letter));
+  if (member_ == nullptr || broken_ || held_) return;
+  switch (letter->kind) {
+    case gm::kHandOn: {
+      auto& own = letter_cast<gm::HandOnLetter>(*letter);
+      if (own.receiver == self_) member_->receive(own.sender, std::move(own.frame));
+      break;
+    }
+    case gm::kReport: {
+      const auto& own = letter_cast<gm::ReportLetter>(*letter);
+      if (own.receiver == self_) member_->receive(own.sender, own.frame, now_ms());
+      break;
+    }
+    case kMissing:
+      if (letter_cast<Missing>(*letter).receiver == self_) {
+        questions_.emplace_back(static_cast<Missing*>(letter.release()));
+      }
+      break;
+    case kOlder:
+      if (letter_cast<Older>(*letter).receiver == self_) take_older(letter_cast<Older>(*letter));
+      break;
+    default:
+      return;
+  }
+  ask_turn();
+}
+
+// MR6
+void MirroredQueue::receive_queue_letter(LetterPtr letter) {
+  const std::uint64_t epoch = static_cast<const QueueLetter&>(*letter).epoch;
+  if (epoch != 0 && epoch < record_->view->epoch) return pass_over(*letter);
+  if (serving_ && (epoch == 0 || epoch == record_->view->epoch)) return handle(std::move(letter));
+  early_.push_back(std::move(letter));
+}
+
+// Its sender hears of the new epoch and asks again; but one that has ended does not.
+void MirroredQueue::pass_over(const runtime::Letter& letter) {
+  if (letter.kind != kChannelGone) return;
+  const auto& gone = static_cast<const ChannelGone&>(letter);
+  if (!gone.wants_notice) return;
+  auto notice = std::make_unique<ChannelForgotten>(gone.qid);
+  notice->request = gone.request;
+  services_.shard.post(address_, gone.notify, std::move(notice));
+}
+
+void MirroredQueue::handle(LetterPtr letter) {
+  if (letter->kind == kPublish) return take_publish(std::move(letter));
+  if (letter->kind == kChannelGone) {
+    const Producer producer = producer_of(letter->from);
+    if (producers_.find(producer) != nullptr) {
+      producers_.forget(producer);
+      if (!is_alone()) writer_.producer_gone(producer);
+      ask_turn();
+    }
+  }
+  process_->receive(std::move(letter));
+}
+
+// --- turns --------------------------------------------------------------------------------------
+
+void MirroredQueue::turn_end() noexcept {
+  if (member_ == nullptr || broken_ || held_) return;
+  if (process_ != nullptr) {
+    flush_batch();
+  } else {
+    go_on_joining();
+  }
+  note_stored();
+  member_->turn_end(now_ms());
+  if (process_ != nullptr) {
+    begin_to_serve();
+    settle();
+    give_older();
+  } else if (contents_ != nullptr) {
+    contents_->end_turn();
+  }
+  look_at_timer();
+}
+
+void MirroredQueue::look_at_timer() {
+  if (timer_runs_ || member_ == nullptr || record_->view->vacant()) return;
+  const bool waits = process_ == nullptr
+                         ? joins()
+                         : record_->view->members.size() > 1 &&
+                               (member_->committed() < member_->log().last().number ||
+                                !settling_.empty() || !record_->view->members.back().in_sync);
+  if (!waits) return;
+  if (timer_ == nullptr) timer_ = services_.shard.env().timers().make([this] { tick(); });
+  timer_runs_ = true;
+  timer_->start(kTickMs);
+}
+
+void MirroredQueue::tick() {
+  timer_runs_ = false;
+  if (member_ == nullptr || broken_) return;
+  member_->tick(now_ms());
+  if (process_ == nullptr && joining_.asked && !joining_.fetched &&
+      now_ms() >= joining_.asked_ms + kAskAgainMs) {
+    joining_.asked = false;
+  }
+  ask_turn();
+  look_at_timer();
+}
+
+// --- what the ring says -------------------------------------------------------------------------
+
+std::optional<Address> MirroredQueue::address_of(const gm::MemberId& member) const {
+  for (const QueueMember& one : record_->view->members) {
+    if (one.node != member.node || one.life != member.life || one.joined != member.joined) continue;
+    return Address{one.node, one.shard, address_.actor};
+  }
+  return std::nullopt;
+}
+
+void MirroredQueue::send(const gm::MemberId& to, gm::HandOn frame) {
+  const auto address = address_of(to);
+  if (!address) return;
+  auto letter = std::make_unique<gm::HandOnLetter>(record_->qid.value);
+  letter->sender = self_;
+  letter->receiver = to;
+  letter->frame = std::move(frame);
+  services_.shard.post(address_, *address, std::move(letter));
+}
+
+void MirroredQueue::send(const gm::MemberId& to, const gm::Report& frame) {
+  const auto address = address_of(to);
+  if (!address) return;
+  auto letter = std::make_unique<gm::ReportLetter>(record_->qid.value);
+  letter->sender = self_;
+  letter->receiver = to;
+  letter->frame = frame;
+  services_.shard.post(address_, *address, std::move(letter));
+}
+
+void MirroredQueue::propose(const gm::ViewChange& change) { services_.propose(*record_, change); }
+
+void MirroredQueue::cut(gm::Number above, std::vector<gm::Entry> entries) {
+  runtime::log(runtime::LogLevel::kInfo, "mirror",
+               "queue '{}' in vhost '{}': {} entries above {} were never committed and are not of "
+               "the new master's log: whoever made them sends them again",
+               record_->name, record_->vhost, entries.size(), above);
+}
+
+void MirroredQueue::diverged(const gm::Position& at) {
+  runtime::log(runtime::LogLevel::kError, "mirror",
+               "queue '{}' in vhost '{}': this mirror has something else than the master at "
+               "{}:{}; it joins anew",
+               record_->name, record_->vhost, at.epoch, at.number);
+  broken_ = true;
+  const gm::RingView ring = ring_of(*record_->view);
+  propose({record_->qid.value, ring.epoch, ring.revision, gm::ViewChange::Kind::kEvict, self_});
+}
+
+}  // namespace ringtail::queue
