@@ -13,12 +13,17 @@ using store::ByteReader;
 
 namespace {
 
-constexpr std::uint8_t kVersion = 1;
-enum : std::uint8_t { kPublished = 1, kRemoved = 2, kPurged = 3, kProducerGone = 4 };
+constexpr std::uint8_t kChangesVersion = 1;
+enum : std::uint8_t {
+  kChangePublished = 1,
+  kChangeRemoved = 2,
+  kChangePurged = 3,
+  kChangeProducerGone = 4
+};
 // A count is looked at before room is made for it: each takes an octet at least.
 bool is_count(const ByteReader& reader, std::uint64_t count) { return count <= reader.left(); }
 
-void put_ascending(store::ByteBuffer& out, std::span<const std::uint64_t> numbers) {
+void put_ascending_numbers(store::ByteBuffer& out, std::span<const std::uint64_t> numbers) {
   out.put_varint(numbers.size());
   std::uint64_t before = 0;
   for (const std::uint64_t number : numbers) {
@@ -46,7 +51,7 @@ Producer take_producer(ByteReader& in) {
   return producer;
 }
 
-bool take_published(ByteReader& in, ByteReader& octets, Published& published) {
+bool take_published_change(ByteReader& in, ByteReader& octets, Published& published) {
   published.producer = take_producer(in);
   published.first = in.get_varint();
   published.up_to = in.get_varint();
@@ -101,11 +106,11 @@ void ChangesWriter::put_producer(const Producer& producer) {
 
 void ChangesWriter::publish(const Published& published) {
   put_removed();
-  changes_.put(std::uint8_t{kPublished});
+  changes_.put(static_cast<std::uint8_t>(kChangePublished));
   put_producer(published.producer);
   changes_.put_varint(published.first);
   changes_.put_varint(published.up_to);
-  put_ascending(changes_, published.refused);
+  put_ascending_numbers(changes_, published.refused);
   changes_.put_varint(published.messages.size());
   for (const PublishedMessage& one : published.messages) {
     const bool expires = one.expires_at_ms != kNoExpiration;
@@ -132,7 +137,7 @@ void ChangesWriter::put_removed() {
     }
   }
   removed_.clear();
-  changes_.put(std::uint8_t{kRemoved});
+  changes_.put(static_cast<std::uint8_t>(kChangeRemoved));
   changes_.put_varint(ranges.size());
   std::uint64_t at = 0;
   for (const NumberRange& range : ranges) {
@@ -144,14 +149,14 @@ void ChangesWriter::put_removed() {
 
 void ChangesWriter::purge(std::uint64_t up_to, std::span<const std::uint64_t> kept) {
   put_removed();
-  changes_.put(std::uint8_t{kPurged});
+  changes_.put(static_cast<std::uint8_t>(kChangePurged));
   changes_.put_varint(up_to);
-  put_ascending(changes_, kept);
+  put_ascending_numbers(changes_, kept);
 }
 
 void ChangesWriter::producer_gone(const Producer& producer) {
   put_removed();
-  changes_.put(std::uint8_t{kProducerGone});
+  changes_.put(static_cast<std::uint8_t>(kChangeProducerGone));
   put_producer(producer);
 }
 
@@ -160,7 +165,7 @@ gm::Entry ChangesWriter::finish(std::uint64_t next, std::uint64_t mark) {
   gm::Entry entry;
   store::ByteBuffer all;
   all.reserve(1 + 2 * store::ByteBuffer::kVarintMax + changes_.size());
-  all.put(kVersion);
+  all.put(kChangesVersion);
   all.put_varint(next);
   all.put_varint(mark);
   all.append(changes_.span());
@@ -176,30 +181,30 @@ bool read_changes(const gm::Entry& entry, ChangesReader& reader) {
   const Bytes bodies = in_one_piece(entry.bodies);
   ByteReader in(entry.changes.span());
   ByteReader octets(bodies.span());
-  if (in.get_octet() != kVersion) return false;
+  if (in.get_octet() != kChangesVersion) return false;
   const std::uint64_t next = in.get_varint();
   const std::uint64_t mark = in.get_varint();
   if (!in.ok()) return false;
   reader.begins(next, mark);
   while (!in.at_end()) {
     switch (in.get_octet()) {
-      case kPublished: {
+      case kChangePublished: {
         Published published;
-        if (!take_published(in, octets, published)) return false;
+        if (!take_published_change(in, octets, published)) return false;
         reader.published(published);
         break;
       }
-      case kRemoved:
+      case kChangeRemoved:
         if (!read_removed(in, reader)) return false;
         break;
-      case kPurged: {
+      case kChangePurged: {
         const std::uint64_t up_to = in.get_varint();
         std::vector<std::uint64_t> kept;
         if (!take_ascending(in, kept)) return false;
         reader.purged(up_to, kept);
         break;
       }
-      case kProducerGone: {
+      case kChangeProducerGone: {
         const Producer producer = take_producer(in);
         if (!in.ok()) return false;
         reader.producer_gone(producer);

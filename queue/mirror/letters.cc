@@ -21,36 +21,36 @@ using store::write_varint;
 
 namespace {
 
-namespace wire = mirror::wire;
+
 using Octets = std::span<const std::uint8_t>;
 // Why a letter is none; null: it is one.
 using Fault = const char*;
 
-constexpr std::size_t kHeadMax = 1 + 2 * store::ByteBuffer::kVarintMax + kMessageHeadMax;
-constexpr std::size_t kHeadMin = 2 + kMessageHeadMin;
+constexpr std::size_t kOlderHeadMax = 1 + 2 * store::ByteBuffer::kVarintMax + kMessageHeadMax;
+constexpr std::size_t kOlderHeadMin = 2 + kMessageHeadMin;
 
-runtime::Status corrupt(const char* why) {
+runtime::Status not_of_mirror(const char* why) {
   return {runtime::Code::kCorrupt, std::string("a letter of a mirror: ") + why};
 }
 
-void put(const gm::MemberId& id, wire::Member& member) {
+void put(const gm::MemberId& id, mirror::wire::Member& member) {
   member.set_node(id.node.value);
   member.set_life(id.life);
   member.set_joined(id.joined);
 }
-gm::MemberId take(const wire::Member& member) {
+gm::MemberId take(const mirror::wire::Member& member) {
   return {runtime::NodeId{member.node()}, member.life(), member.joined()};
 }
 
-void put(const Missing& letter, wire::Missing& header, runtime::OutChain&) {
+void put(const Missing& letter, mirror::wire::Missing& header, runtime::OutChain&) {
   header.set_above(letter.above);
 }
-Fault take(const wire::Missing& header, Octets octets, Missing& letter) {
+Fault take(const mirror::wire::Missing& header, Octets octets, Missing& letter) {
   letter.above = header.above();
   return octets.empty() ? nullptr : "octets behind a question";
 }
 
-void put(const Older& letter, wire::Older& header, runtime::OutChain& octets) {
+void put(const Older& letter, mirror::wire::Older& header, runtime::OutChain& octets) {
   header.set_above(letter.above);
   header.set_up_to(letter.up_to);
   header.set_last(letter.last);
@@ -59,7 +59,7 @@ void put(const Older& letter, wire::Older& header, runtime::OutChain& octets) {
   header.set_mark(letter.mark);
   header.set_count(static_cast<std::uint32_t>(letter.messages.size()));
   std::string& heads = *header.mutable_heads();
-  std::uint8_t head[kHeadMax];
+  std::uint8_t head[kOlderHeadMax];
   for (const Older::Message& one : letter.messages) {
     const bool expires = one.expires_at_ms != kNoExpiration;
     std::uint8_t* at = write_varint(head, one.position);
@@ -70,7 +70,7 @@ void put(const Older& letter, wire::Older& header, runtime::OutChain& octets) {
     put_message_octets(*one.message, octets);
   }
   for (const Older::Known& one : letter.producers) {
-    wire::Producer& producer = *header.add_producers();
+    mirror::wire::Producer& producer = *header.add_producers();
     producer.set_node(one.producer.channel.node.value);
     producer.set_life(one.producer.life);
     producer.set_shard(one.producer.channel.shard.value);
@@ -79,10 +79,10 @@ void put(const Older& letter, wire::Older& header, runtime::OutChain& octets) {
   }
 }
 
-Fault take_messages(const wire::Older& header, Octets body, Older& letter) {
+Fault take_messages(const mirror::wire::Older& header, Octets body, Older& letter) {
   ByteReader heads(runtime::as_bytes(header.heads()));
   ByteReader octets(body);
-  if (header.count() > heads.left() / kHeadMin) return "more messages than heads";
+  if (header.count() > heads.left() / kOlderHeadMin) return "more messages than heads";
   letter.messages.resize(header.count());
   for (Older::Message& one : letter.messages) {
     one.position = heads.get_varint();
@@ -96,14 +96,14 @@ Fault take_messages(const wire::Older& header, Octets body, Older& letter) {
   return octets.at_end() ? nullptr : "more octets than its messages have";
 }
 
-Fault take(const wire::Older& header, Octets body, Older& letter) {
+Fault take(const mirror::wire::Older& header, Octets body, Older& letter) {
   letter.above = header.above();
   letter.up_to = header.up_to();
   letter.last = header.last();
   letter.next = header.next();
   letter.entry = header.entry();
   letter.mark = header.mark();
-  for (const wire::Producer& one : header.producers()) {
+  for (const mirror::wire::Producer& one : header.producers()) {
     if (one.shard() > std::numeric_limits<std::uint16_t>::max()) {
       return "a shard's number that is too large";
     }
@@ -132,13 +132,13 @@ Result<LetterPtr> decode(std::string_view bytes, Octets octets) {
   Header header;
   if (bytes.size() > std::numeric_limits<int>::max() ||
       !header.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return corrupt("a header that is none");
+    return not_of_mirror("a header that is none");
   }
   auto letter = std::make_unique<LetterType>(header.ring());
   letter->sender = take(header.from());
   letter->receiver = take(header.to());
   letter->epoch = header.epoch();
-  if (const Fault fault = take(header, octets, *letter)) return corrupt(fault);
+  if (const Fault fault = take(header, octets, *letter)) return not_of_mirror(fault);
   return LetterPtr(std::move(letter));
 }
 
@@ -148,8 +148,8 @@ constexpr runtime::LetterCodec kCodec{&encode<LetterType, Header>, &decode<Lette
 }  // namespace
 
 void add_mirror_codecs(runtime::LetterCodecs& codecs) {
-  codecs.add(kMissing, kCodec<Missing, wire::Missing>);
-  codecs.add(kOlder, kCodec<Older, wire::Older>);
+  codecs.add(kMissing, kCodec<Missing, mirror::wire::Missing>);
+  codecs.add(kOlder, kCodec<Older, mirror::wire::Older>);
 }
 
 }  // namespace ringtail::queue
