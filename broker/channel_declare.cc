@@ -138,6 +138,7 @@ void Channel::propose_queue(QueueRecordPtr wanted, bool no_wait) {
       const auto limit = vhost == nullptr ? 0 : vhost->limits.max_queues.value_or(0);
       fail(amqp::queue_limit_reached(wanted->vhost, wanted->name, limit));
     } else if (result.queue == nullptr) {
+      if (result.outcome == Outcome::kNoNode && refused(refuse_missing_master(*wanted))) return;
       fail(amqp::internal_error("the queue was not declared"));
     } else if (result.outcome == Outcome::kUnchanged) {
       if (!refused(refuse_other_queue(*result.queue, *wanted))) {

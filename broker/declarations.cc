@@ -1,11 +1,14 @@
 #include "broker/declarations.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
 #include "broker/amqp/field_table.h"
 #include "broker/broker_shard.h"
 #include "broker/channel_names.h"
+#include "broker/mirror_arguments.h"
 #include "broker/queue_arguments.h"
 
 namespace ringtail::broker {
@@ -141,6 +144,24 @@ Refusal refuse_queue(const Declarer& who, QueueRecord& wanted) {
   return current != nullptr ? refuse_other_queue(*current, wanted) : refuse_new_queue(who, wanted);
 }
 
+namespace {
+
+// Which has to be the master's; null: the arguments do not say.
+const std::string* first_node(const QueueRecord& wanted) {
+  const auto& mirrors = wanted.options.mirrors;
+  if (wanted.exclusive() || !mirrors || mirrors->nodes.empty()) return nullptr;
+  return &mirrors->nodes.front();
+}
+
+bool first_node_is_up(const Declarer& who, const QueueRecord& wanted) {
+  const std::string* const first = first_node(wanted);
+  if (first == nullptr) return true;
+  const auto node = who.shard.view().node_named(*first);
+  return node != nullptr && node->up;
+}
+
+}  // namespace
+
 Refusal refuse_new_queue(const Declarer& who, QueueRecord& wanted) {
   if (auto refusal = refuse_one_more_queue(who, wanted.name)) return refusal;
   if (auto refusal =
@@ -153,9 +174,16 @@ Refusal refuse_new_queue(const Declarer& who, QueueRecord& wanted) {
                               .queue = wanted.name,
                               .accept_quorum = who.shard.config().accept_quorum_queues},
                              wanted.options, error)) {
-    return std::nullopt;
+    return first_node_is_up(who, wanted) ? std::nullopt : refuse_missing_master(wanted);
   }
   return error;
+}
+
+Refusal refuse_missing_master(const QueueRecord& wanted) {
+  const std::string* const first = first_node(wanted);
+  if (first == nullptr) return std::nullopt;
+  return amqp::invalid_argument(kHaPolicyParams, amqp::queue_text(wanted.vhost, wanted.name),
+                                fmt::format("\"node '{}' is not running\"", *first));
 }
 
 // RabbitMQ's order: exclusivity, durable, auto_delete, arguments; the first difference is reported.

@@ -41,6 +41,9 @@ Refusal refuse_queue_name(const std::string& name);
 Refusal refuse_queue(const Declarer& who, cluster::metadata::QueueRecord& wanted);
 // The part of it that is for a queue which is not there yet.
 Refusal refuse_new_queue(const Declarer& who, cluster::metadata::QueueRecord& wanted);
+// What a client is told whose queue's master is to be on a node (the first that x-ha-policy-params
+// names) which is not there; none: its arguments name none.
+Refusal refuse_missing_master(const cluster::metadata::QueueRecord& wanted);
 Refusal refuse_other_queue(const cluster::metadata::QueueRecord& current,
                            const cluster::metadata::QueueRecord& wanted);
 

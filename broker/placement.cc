@@ -1,5 +1,6 @@
 #include "broker/placement.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +21,8 @@ std::string locator_of(const BrokerShard& shard, const QueueRecord& record) {
   const auto argument =
       amqp::find_in_table(runtime::as_bytes(record.arguments), "x-queue-master-locator");
   if (argument) return std::string(argument->as_text().value_or(""));
+  // x-ha-policy is older than any locator: the master is where the client is.
+  if (record.options.mirrors) return "client-local";
   const auto policy = shard.view().effective_policy(record);
   if (policy != nullptr) {
     const auto found = policy->definition.find("queue-master-locator");
@@ -28,6 +31,23 @@ std::string locator_of(const BrokerShard& shard, const QueueRecord& record) {
     }
   }
   return shard.config().queue_master_locator;
+}
+
+// The nodes that are up; where mirrors are wanted on some and any of those is up, those.
+std::vector<runtime::NodeId> candidates(const BrokerShard& shard, const QueueRecord& record) {
+  const auto wish = cluster::metadata::wanted_mirrors(record.options,
+                                                      shard.view().effective_policy(record).get());
+  std::vector<runtime::NodeId> up;
+  std::vector<runtime::NodeId> listed;
+  shard.view().for_each_node([&](const std::shared_ptr<const NodeRecord>& node) {
+    if (!node->up) return;
+    up.push_back(node->id);
+    if (wish &&
+        std::find(wish->nodes.begin(), wish->nodes.end(), node->name) != wish->nodes.end()) {
+      listed.push_back(node->id);
+    }
+  });
+  return listed.empty() ? up : listed;
 }
 
 }  // namespace
@@ -40,10 +60,7 @@ DeclareQueue placed(BrokerShard& shard, QueueRecord record) {
   if (locator == "min-masters" || locator == "balanced") {
     command.fewest_queues = true;
   } else if (locator == "random") {
-    std::vector<runtime::NodeId> up;
-    shard.view().for_each_node([&up](const std::shared_ptr<const NodeRecord>& node) {
-      if (node->up) up.push_back(node->id);
-    });
+    const std::vector<runtime::NodeId> up = candidates(shard, command.record);
     if (!up.empty()) command.record.home = up[shard.chance() % up.size()];
   }
   return command;

@@ -1,5 +1,6 @@
 // Where a new queue is to live: RabbitMQ's queue-master-locator, of the argument, else of the
-// policy, else of the configuration.
+// policy, else of the configuration. Nodes that are named for its mirrors come before
+// (DeclareQueue).
 #pragma once
 
 #include "cluster/metadata/commands.h"

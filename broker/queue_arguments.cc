@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "broker/amqp/field_table.h"
+#include "broker/mirror_arguments.h"
 #include "broker/runtime/bytes.h"
 
 namespace ringtail::broker {
@@ -76,6 +77,18 @@ Detail message_ttl(Decoding& decoding, const ValueView& value) {
   std::int64_t number = 0;
   if (auto fault = take_milliseconds(value, number)) return fault;
   decoding.options.message_ttl_ms = static_cast<std::uint64_t>(number);
+  return {};
+}
+
+Detail ha_policy(Decoding& decoding, const ValueView& value) {
+  return decode_ha_policy(decoding.arguments, value, decoding.options.mirrors);
+}
+
+Detail min_in_sync(Decoding& decoding, const ValueView& value) {
+  std::int64_t number = 0;
+  if (auto fault = take_count(value, number)) return fault;
+  if (number == 0) return "{value_zero,0}";
+  decoding.options.min_in_sync = static_cast<std::uint64_t>(number);
   return {};
 }
 
@@ -236,9 +249,10 @@ struct Argument {
 };
 
 // In RabbitMQ's order of checks; what a type does not take comes last, in the order of the table.
-constexpr std::array<Argument, 23> kArguments = {{
+constexpr std::array<Argument, 25> kArguments = {{
     {"x-expires", expires, true, true},
     {"x-message-ttl", message_ttl, true, true},
+    {kHaPolicyArgument, ha_policy, true, true},
     {"x-dead-letter-exchange", dead_letter_exchange, true, true},
     {"x-dead-letter-routing-key", dead_letter_routing_key, true, true},
     {"x-dead-letter-strategy", dead_letter_strategy, true, true},
@@ -257,18 +271,31 @@ constexpr std::array<Argument, 23> kArguments = {{
     {"x-quorum-initial-group-size", initial_group_size, false, true},
     {"x-queue-leader-locator", leader_locator, true, true},
     {"x-consumer-timeout", consumer_timeout, true, true},
+    {"x-ha-min-in-sync", min_in_sync, true, true},
     {"x-max-age", nothing, false, false},
     {"x-stream-max-segment-size-bytes", nothing, false, false},
     {"x-initial-cluster-size", nothing, false, false},
 }};
 
-// x-ha-policy, which RabbitMQ 3 has forgotten, is compared because the mirrors honour it.
-constexpr std::array<std::string_view, 15> kComparedOfClassic = {
-    "x-expires",    "x-message-ttl",      "x-dead-letter-exchange",   "x-dead-letter-routing-key",
-    "x-max-length", "x-max-length-bytes", "x-max-priority",           "x-overflow",
-    "x-queue-mode", "x-queue-version",    "x-single-active-consumer", "x-queue-type",
-    "x-ha-policy",  "x-ha-policy-params", "x-queue-master-locator"};
-constexpr std::array<std::string_view, 15> kComparedOfQuorum = {"x-expires",
+// x-ha-policy, which RabbitMQ 3 has forgotten, is compared because the mirrors honour it, with its
+// list of nodes, which the releases that had it did not compare.
+constexpr std::array<std::string_view, 16> kComparedOfClassic = {"x-expires",
+                                                                 "x-message-ttl",
+                                                                 "x-dead-letter-exchange",
+                                                                 "x-dead-letter-routing-key",
+                                                                 "x-max-length",
+                                                                 "x-max-length-bytes",
+                                                                 "x-max-priority",
+                                                                 "x-overflow",
+                                                                 "x-queue-mode",
+                                                                 "x-queue-version",
+                                                                 "x-single-active-consumer",
+                                                                 "x-queue-type",
+                                                                 kHaPolicyArgument,
+                                                                 kHaPolicyParams,
+                                                                 "x-ha-min-in-sync",
+                                                                 "x-queue-master-locator"};
+constexpr std::array<std::string_view, 18> kComparedOfQuorum = {"x-expires",
                                                                 "x-message-ttl",
                                                                 "x-dead-letter-exchange",
                                                                 "x-dead-letter-routing-key",
@@ -282,6 +309,9 @@ constexpr std::array<std::string_view, 15> kComparedOfQuorum = {"x-expires",
                                                                 "x-queue-type",
                                                                 "x-quorum-initial-group-size",
                                                                 "x-delivery-limit",
+                                                                kHaPolicyArgument,
+                                                                kHaPolicyParams,
+                                                                "x-ha-min-in-sync",
                                                                 "x-queue-leader-locator"};
 
 // As RabbitMQ's texts call the types.

@@ -7,6 +7,9 @@
 //   x-queue-type "stream"    refused: there is no reading by offset
 //   x-delivery-limit         honoured on classic queues too; must be an integer, negative is none
 //   x-dead-letter-strategy, x-queue-leader-locator   taken on classic queues too
+//   x-ha-policy              honoured (mirror_arguments.h), as is x-ha-min-in-sync, our own:
+//   publishes
+//                            are refused while fewer members are in sync
 //   x-queue-master-locator   an unknown value is 406; RabbitMQ fails with 541
 #pragma once
 

@@ -250,6 +250,7 @@ Response put_queue(Call& call) {
     case Outcome::kQueueLimit:
       return amqp_failure(amqp::queue_limit_reached(wanted.vhost, wanted.name, limit));
     case Outcome::kNoNode:
+      if (const auto error = refuse_missing_master(wanted)) return amqp_failure(*error);
       return failure(503, "service_unavailable", "there is no node to have the queue");
     default:
       break;

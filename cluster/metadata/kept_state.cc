@@ -17,7 +17,9 @@ std::uint64_t hash_of(const std::string& bytes) { return std::hash<std::string>(
 
 KeptState::KeptState(Store& store) : store_(store) { store.add_observer(*this); }
 
-runtime::BytesChain KeptState::snapshot(std::uint64_t index) const {
+runtime::BytesChain KeptState::snapshot(std::uint64_t index) {
+  for (const auto& [qid, record] : changed_queues_) queues_.put(qid, encode_alone(*record));
+  changed_queues_.clear();
   SavedState rest = store_.save_without_resources();
   rest.index = index;
   runtime::BytesChain chain;
@@ -32,6 +34,7 @@ runtime::BytesChain KeptState::snapshot(std::uint64_t index) const {
 void KeptState::state_restored() {
   exchanges_.clear();
   queues_.clear();
+  changed_queues_.clear();
   bindings_.clear();
   exchange_keys_.clear();
   binding_keys_.clear();
@@ -58,14 +61,17 @@ void KeptState::queue_added(const std::shared_ptr<const QueueRecord>& record) {
   queues_.put(record->qid.value, encode_alone(*record));
 }
 
-void KeptState::queue_removed(const QueueRecord& record) { queues_.remove(record.qid.value); }
+void KeptState::queue_removed(const QueueRecord& record) {
+  queues_.remove(record.qid.value);
+  changed_queues_.erase(record.qid.value);
+}
 
 void KeptState::queue_changed(const std::shared_ptr<const QueueRecord>& record) {
-  queue_added(record);
+  changed_queues_[record->qid.value] = record;
 }
 
 void KeptState::queue_moved(const std::shared_ptr<const QueueRecord>& record) {
-  queue_added(record);
+  queue_changed(record);
 }
 
 void KeptState::binding_added(const BindingRecord& record) {

@@ -1,6 +1,7 @@
-// A replica's metadata, encoded as it changes, so that a snapshot of it is there at once
+// A replica's metadata, encoded as it comes, so that a snapshot of it is there at once
 // (kept_list.h). Exchanges, queues and bindings are kept so; the rest is small, and encoded when a
-// snapshot is taken.
+// snapshot is taken. So are queues that have changed: a node's end changes very many at a time, and
+// those who wait for that come first.
 //
 // Costs about a hundred bytes for a binding and a queue. The control shard's replica has one.
 #pragma once
@@ -24,7 +25,7 @@ class KeptState final : public Observer {
 
   // All that the store knows, as `State` of commands.proto. `index`: of the last entry of the log
   // that counts in it.
-  runtime::BytesChain snapshot(std::uint64_t index) const;
+  runtime::BytesChain snapshot(std::uint64_t index);
 
   void exchange_added(const std::shared_ptr<const ExchangeRecord>& record) override;
   void exchange_removed(const ExchangeRecord& record) override;
@@ -43,6 +44,8 @@ class KeptState final : public Observer {
   KeptList exchanges_;
   KeptList queues_;
   KeptList bindings_;
+  // By qid: they have changed since they were encoded.
+  std::map<std::uint64_t, std::shared_ptr<const QueueRecord>> changed_queues_;
   std::map<std::pair<std::string, std::string>, std::uint64_t> exchange_keys_;  // vhost, name
   std::unordered_multimap<std::uint64_t, std::uint64_t> binding_keys_;  // by hash of the bytes
 };

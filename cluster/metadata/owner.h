@@ -4,6 +4,8 @@
 //
 // What is given to the log may be lost, and is given again then: when the leader changes, and after
 // kProposalAgainMs without progress. The numbers see to it that each counts once (Store::accept).
+// By itself it proposes that its present life leads mirrored queues (LeadQueues), where that has to
+// be said.
 // What has waited for kProposalTimeoutMs, to be agreed on or to be in force everywhere, is answered
 // with kUnavailable; it may happen yet.
 #pragma once
@@ -78,7 +80,7 @@ class Owner final : public runtime::Actor, private runtime::TurnTask {
   [[nodiscard]] runtime::Status commit(std::uint64_t index, std::uint64_t term,
                                        std::string_view proposal);
   [[nodiscard]] runtime::Status restore(std::string_view snapshot);
-  runtime::BytesChain snapshot() const { return kept_.snapshot(index_); }
+  runtime::BytesChain snapshot() { return kept_.snapshot(index_); }
   // Another leader, or one again: what waits is given to it.
   void leader_changed();
   // Every node that counts has applied the log up to here.

@@ -16,6 +16,25 @@ bool smaller_counts(std::string_view key) {
   return std::find(kSmallerCounts.begin(), kSmallerCounts.end(), key) != kSmallerCounts.end();
 }
 
+// How many mirrors ha-mode promises.
+int width_of(const PolicyValue& mode) {
+  const auto* text = std::get_if<std::string>(&mode);
+  if (text == nullptr) return 0;
+  return *text == "all" ? 3 : *text == "exactly" ? 2 : 1;
+}
+
+// The same of ha-params: numbers belong to "exactly", which comes before the lists of "nodes".
+std::pair<bool, std::int64_t> extent_of(const PolicyValue& params) {
+  if (const auto* number = std::get_if<std::int64_t>(&params)) return {true, *number};
+  const auto* list = std::get_if<std::vector<std::string>>(&params);
+  return {false, list == nullptr ? 0 : static_cast<std::int64_t>(list->size())};
+}
+
+bool promises_more(std::string_view key, const PolicyValue& mine, const PolicyValue& theirs) {
+  if (key == "ha-mode") return width_of(mine) > width_of(theirs);
+  return key == "ha-params" && extent_of(mine) > extent_of(theirs);
+}
+
 struct Rank {
   std::int64_t priority = 0;
   std::string_view name;
@@ -86,7 +105,7 @@ PolicyDefinition merged_definition(const PolicyDefinition& user,
     const auto* theirs = std::get_if<std::int64_t>(&value);
     if (smaller_counts(key) && mine != nullptr && theirs != nullptr) {
       place->second = std::min(*mine, *theirs);
-    } else {
+    } else if (!promises_more(key, place->second, value)) {
       place->second = value;
     }
   }

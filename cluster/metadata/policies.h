@@ -82,7 +82,8 @@ class Policies {
   std::map<std::string, OfVhost, std::less<>> vhosts_;
 };
 
-// The definitions of both merged: of numbers that limit a queue the smaller, of anything else the
+// The definitions of both merged: of numbers that limit a queue the smaller, of mirrors the more
+// (all before exactly before nodes, the larger number, the longer list), of anything else the
 // operator's. RabbitMQ 3.10.8's operator policies hold such numbers only; the rest is as in 3.12.
 PolicyDefinition merged_definition(const PolicyDefinition& user,
                                    const PolicyDefinition& by_operator);

@@ -39,6 +39,7 @@ constexpr Rule kRules[] = {
     {"federation-upstream", Shape::kText, "is not a valid federation upstream name"},
     {"federation-upstream-pattern", Shape::kText, "is not a valid federation upstream pattern"},
     {"federation-upstream-set", Shape::kText, "is not a valid federation upstream set name"},
+    {"ha-min-in-sync", Shape::kFromOne, "is not a valid number of members in sync", true},
     {"initial-cluster-size", Shape::kFromZero, "is not a valid cluster size"},
     {"max-age", Shape::kAge, "is not a valid max age"},
     {"max-in-memory-bytes", Shape::kFromZero, "is not a valid maximum memory in bytes", true},

@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "broker/amqp/field_table.h"
 #include "broker/runtime/bytes.h"
@@ -14,6 +16,8 @@ using namespace ringtail;
 using namespace ringtail::broker;
 using amqp::FieldTable;
 using amqp::FieldValue;
+using cluster::metadata::MirrorMode;
+using cluster::metadata::Mirrors;
 using cluster::metadata::Overflow;
 using cluster::metadata::QueueOptions;
 using cluster::metadata::QueueRecord;
@@ -63,7 +67,54 @@ constexpr std::int64_t kLong = 1;
 
 TEST_CASE("no arguments, and unknown ones") {
   CHECK(decoded({}) == QueueOptions{});
-  CHECK(decoded(FieldTable().set("x-foo", true).set("x-ha-policy", "all")) == QueueOptions{});
+  CHECK(decoded(FieldTable().set("x-foo", true).set("x-ha-policy-params", kLong)) ==
+        QueueOptions{});
+}
+
+TEST_CASE("mirrors: the texts of the releases that had the argument") {
+  CHECK(detail("x-ha-policy", kLong) == "{unacceptable_type,long}");
+  CHECK(detail("x-ha-policy", true) == "{unacceptable_type,bool}");
+  CHECK(detail("x-ha-policy", "exactly") == "{invalid_ha_policy,<<\"exactly\">>}");
+  CHECK(detail("x-ha-policy", "") == "{invalid_ha_policy,<<>>}");
+  CHECK(detail("x-ha-policy", "nodes") == "{require,'x-ha-policy-params'}");
+  const auto with = [](FieldValue params) {
+    const std::string text =
+        fault(FieldTable().set("x-ha-policy", "nodes").set("x-ha-policy-params", params));
+    const std::string head = "invalid arg 'x-ha-policy' for queue 'q' in vhost '/': ";
+    CHECK((text.empty() || text.starts_with(head)));
+    return text.substr(std::min(head.size(), text.size()));
+  };
+  using Array = amqp::FieldArray;
+  CHECK(with("rabbit@a") == "{ha_nodes_policy_params_not_array_of_longstr,longstr}");
+  CHECK(with(Array()) == "{require_non_empty_list_of_nodes_for_ha}");
+  CHECK(with(Array().add("a").add(kLong).add(false)) ==
+        "{require_node_list_as_longstrs_for_ha,[{longstr,<<\"a\">>},{long,1},{bool,false}]}");
+  CHECK(with(Array().add("rabbit@a")).empty());
+}
+
+TEST_CASE("mirrors: what the argument asks for") {
+  CHECK(decoded(FieldTable().set("x-ha-policy", "all")).mirrors == Mirrors{});
+  // The list counts with "nodes" alone.
+  CHECK(decoded(FieldTable().set("x-ha-policy", "all").set("x-ha-policy-params", true)).mirrors ==
+        Mirrors{});
+  const auto wish =
+      decoded(FieldTable()
+                  .set("x-ha-policy", "nodes")
+                  .set("x-ha-policy-params", amqp::FieldArray().add("b@h").add("a@h")))
+          .mirrors;
+  REQUIRE(wish.has_value());
+  CHECK(wish->mode == MirrorMode::kNodes);
+  CHECK(wish->nodes == std::vector<std::string>{"b@h", "a@h"});
+  CHECK(wish->automatic_sync);
+  CHECK_FALSE(wish->promote_unsynced_on_failure);
+  CHECK(decoded(FieldTable().set("x-ha-min-in-sync", 2 * kLong)).min_in_sync == 2);
+  CHECK(detail("x-ha-min-in-sync", 0 * kLong) == "{value_zero,0}");
+  for (const QueueType type : {QueueType::kClassic, QueueType::kQuorum}) {
+    const auto compared = compared_queue_arguments(type);
+    for (const char* name : {"x-ha-policy", "x-ha-policy-params", "x-ha-min-in-sync"}) {
+      CHECK(std::find(compared.begin(), compared.end(), name) != compared.end());
+    }
+  }
 }
 
 TEST_CASE("numbers: type, sign, zero, maximum") {

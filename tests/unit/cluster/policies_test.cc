@@ -201,6 +201,67 @@ TEST_CASE("a policy and an operator policy are merged") {
         PolicyDefinition{{"ha-mode", std::string("all")}, {"ha-params", std::int64_t{3}}});
 }
 
+TEST_CASE("of two wishes for mirrors the one that promises more is in force") {
+  using Nodes = std::vector<std::string>;
+  const auto all = PolicyDefinition{{"ha-mode", std::string("all")}};
+  const auto exactly = [](std::int64_t count) {
+    return PolicyDefinition{{"ha-mode", std::string("exactly")}, {"ha-params", count}};
+  };
+  const auto nodes = [](const Nodes& names) {
+    return PolicyDefinition{{"ha-mode", std::string("nodes")}, {"ha-params", names}};
+  };
+  const auto wish = [](const PolicyDefinition& user, const PolicyDefinition& by_operator) {
+    const EffectivePolicy policy{"u", "o", merged_definition(user, by_operator)};
+    return *wanted_mirrors({}, &policy);
+  };
+  for (const auto& other : {exactly(9), nodes({"a"}), all}) {
+    CHECK(wish(all, other).mode == MirrorMode::kAll);
+    CHECK(wish(other, all).mode == MirrorMode::kAll);
+  }
+  CHECK(wish(exactly(2), nodes({"a", "b", "c"})).count == 2);
+  CHECK(wish(nodes({"a", "b", "c"}), exactly(2)).count == 2);
+  CHECK(wish(exactly(2), exactly(3)).count == 3);
+  CHECK(wish(exactly(3), exactly(2)).count == 3);
+  CHECK(wish(nodes({"a", "b"}), nodes({"c"})).nodes == Nodes{"a", "b"});
+  CHECK(wish(nodes({"a"}), nodes({"c"})).nodes == Nodes{"c"});
+}
+
+TEST_CASE("what nobody said about mirrors is what loses nothing") {
+  const auto wish = [](PolicyDefinition definition) {
+    const EffectivePolicy policy{"u", "", std::move(definition)};
+    return merged({}, &policy);
+  };
+  PolicyDefinition definition = {{"ha-mode", std::string("all")}};
+  CHECK(wish(definition).mirrors == Mirrors{});
+  CHECK(wish(definition).mirrors->automatic_sync);
+  CHECK_FALSE(wish(definition).mirrors->promote_unsynced_on_failure);
+  CHECK_FALSE(wish(definition).mirrors->promote_unsynced_on_shutdown);
+  CHECK_FALSE(wish(definition).min_in_sync.has_value());
+  definition["ha-sync-mode"] = std::string("manual");
+  definition["ha-promote-on-failure"] = std::string("always");
+  definition["ha-promote-on-shutdown"] = std::string("always");
+  definition["ha-sync-batch-size"] = std::int64_t{50};
+  definition["ha-min-in-sync"] = std::int64_t{2};
+  const QueueOptions options = wish(definition);
+  CHECK_FALSE(options.mirrors->automatic_sync);
+  CHECK(options.mirrors->promote_unsynced_on_failure);
+  CHECK(options.mirrors->promote_unsynced_on_shutdown);
+  CHECK(options.mirrors->sync_batch_size == 50);
+  CHECK(options.min_in_sync == 2);
+  CHECK_FALSE(wish({{"max-length", std::int64_t{1}}}).mirrors.has_value());
+  // An argument beats all of it.
+  QueueOptions arguments;
+  arguments.mirrors = Mirrors{.mode = MirrorMode::kNodes, .nodes = {"a"}};
+  arguments.min_in_sync = 1;
+  const EffectivePolicy policy{"u", "", definition};
+  CHECK(merged(arguments, &policy).mirrors == arguments.mirrors);
+  CHECK(merged(arguments, &policy).min_in_sync == 1);
+  // A quorum queue is what it is, without any policy.
+  arguments = {};
+  arguments.type = QueueType::kQuorum;
+  CHECK(merged(arguments, nullptr).mirrors->mode == MirrorMode::kMajority);
+}
+
 TEST_CASE("changes one by one give what looking at all policies gives") {
   std::mt19937 random(11);
   Store store(1);
