@@ -43,6 +43,26 @@ std::string random_text(runtime::Rng& rng) {
 
 }  // namespace
 
+namespace {
+
+cluster::metadata::ChangeView view_command(const QueueRecord& record,
+                                           const gm::ViewChange& change) {
+  cluster::metadata::ChangeView command;
+  command.vhost = record.vhost;
+  command.name = record.name;
+  command.qid = record.qid;
+  command.epoch = change.epoch;
+  command.revision = change.revision;
+  command.kind = change.kind == gm::ViewChange::Kind::kAdmit
+                     ? cluster::metadata::ViewChangeKind::kAdmit
+                     : cluster::metadata::ViewChangeKind::kEvict;
+  command.node = change.member.node;
+  command.life = change.member.life;
+  return command;
+}
+
+}  // namespace
+
 BrokerShard::BrokerShard(runtime::Shard& shard, const runtime::Config& config, std::uint16_t shards)
     : shard_(shard),
       config_(config),
@@ -60,7 +80,10 @@ BrokerShard::BrokerShard(runtime::Shard& shard, const runtime::Config& config, s
                 DeleteQueue{record->vhost, record->name, record->qid},
                 [done = std::move(done)](const CommandResult&) { done(); }, true);
           },
-          dead_letters_, &stores_),
+          dead_letters_, &stores_,
+          [this](const QueueRecord& record, const gm::ViewChange& change) {
+            propose(view_command(record, change), [](const CommandResult&) {});
+          }),
       recovery_(shard, shards, metadata_.store(), queues_, stores_),
       queue_calls_(shard),
       chance_(shard.env().rng().next()),

@@ -77,8 +77,9 @@ void QueueProcess::refuse(MessageRef message, ChannelLink& link, std::uint64_t n
 
 void QueueProcess::enqueue(MessageRef message, Terms terms) {
   const std::uint8_t priority = message->traits().has_priority ? message->traits().priority : 0;
-  if (state_.ready() == 0 && (ring_ == nullptr || ring_->may_deliver(state_.next_number()))) {
-    if (Consumer* consumer = consumers_.next()) {
+  if (state_.ready() == 0) {
+    Consumer* const consumer = consumers_.next();
+    if (consumer != nullptr && (ring_ == nullptr || ring_->may_deliver(state_.next_number()))) {
       const bool kept = is_kept(*message) && !consumer->no_ack();
       if (kept) keep(*message, priority, terms, true);
       deliver(*consumer, state_.pass(std::move(message), priority), terms, kept);

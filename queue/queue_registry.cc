@@ -238,6 +238,13 @@ void QueueRegistry::turn_end() noexcept {
 
 void QueueRegistry::queue_changed(const std::shared_ptr<const QueueRecord>& record) {
   if (record->view != nullptr) return mirror(record);
+  if (const auto mirrored = mirrored_.find(record->qid); mirrored != mirrored_.end()) {
+    std::unique_ptr<QueueProcess> process = mirrored->second->release();
+    mirrored_.erase(mirrored);
+    if (process == nullptr) return;
+    process->set_ring(nullptr);
+    queues_.emplace(record->qid, std::move(process));
+  }
   if (QueueProcess* process = find(record->qid)) process->changed(record);
 }
 

@@ -81,7 +81,10 @@ Ids wanted(const std::optional<Mirrors>& wish, const QueueView& view, Nodes node
 
 PlacementStep next_step(const std::optional<Mirrors>& wish, const QueueView& view, Nodes nodes,
                         std::span<const NodeId> former) {
-  if (!wish && view.members.size() == 1) return {Kind::kUnmirror, view.members.front().node};
+  // Only the first copy that a queue ever had can be all of it (QueueMember::joined).
+  if (!wish && view.members.size() == 1 && view.members.front().joined == 1) {
+    return {Kind::kUnmirror, view.members.front().node};
+  }
   if (view.vacant() || !view.led()) return {};
   const Ids ids = wanted(wish, view, nodes, former);
   bool all_in_sync = true;

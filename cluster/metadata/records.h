@@ -127,7 +127,9 @@ struct QueueMember {
   NodeId node;
   Life life = 0;
   ShardId shard;             // of that node
-  std::uint64_t joined = 0;  // the revision of the first view that it was in
+  // The revision of the first view that this copy was in; 1: the queue's first copies. A copy that
+  // goes on in another life of its node keeps it: it names the copy's files.
+  std::uint64_t joined = 0;
   // It has all that is committed: nothing is committed without it, and it may lead. Otherwise it
   // joins.
   bool in_sync = false;

@@ -99,7 +99,7 @@ void Store::State::lead(QueueView& view, std::size_t at) {
 }
 
 // Somebody who has a whole copy, and lives, leads. One whose life has ended has on its disk what is
-// persistent, and its node may have come back, with a life in which it leads.
+// persistent, and its node may have come back, with a life in which it leads: it is the same copy.
 void Store::State::fill_vacancy(QueueView& view, bool durable) {
   if (!view.vacant()) return;
   for (std::size_t at = 0; at < view.members.size(); ++at) {
@@ -112,7 +112,6 @@ void Store::State::fill_vacancy(QueueView& view, bool durable) {
     if (!member.ended || !of.up) continue;
     member.ended = false;
     member.life = of.life;
-    member.joined = view.revision + 1;
     return lead(view, at);
   }
 }
@@ -154,7 +153,7 @@ void Store::State::begin_view(Vhost& where, QueueEntry& entry) {
   QueueView view;
   view.epoch = record.last_epoch + 1;
   view.revision = record.last_revision;
-  view.members.push_back({record.home, home.life, record.shard, view.revision + 1, true, !home.up});
+  view.members.push_back({record.home, home.life, record.shard, 1, true, !home.up});
   if (view.vacant()) mark(view);
   set_view(where, entry, std::move(view));
 }

@@ -59,7 +59,7 @@ MirroredQueue::MirroredQueue(const MirrorServices& services, RecordPtr record,
 
 MirroredQueue::~MirroredQueue() {
   process_.reset();
-  services_.shard.remove(address_.actor);
+  if (!released_) services_.shard.remove(address_.actor);
 }
 
 void MirroredQueue::make_process() {
@@ -104,7 +104,6 @@ void MirroredQueue::apply_view() {
   const gm::RingView ring = ring_of(*record_->view);
   const bool leads = ring.is_master(self_);
   const bool new_epoch = ring.epoch != member_->view().epoch;
-  if (leads && process_ == nullptr) promote();
   if (!leads && process_ != nullptr) demote();
   if (broken_) return;
   member_->set_view(ring, now_ms());
@@ -114,7 +113,7 @@ void MirroredQueue::apply_view() {
     joining_.asked = false;
     kept_ = 0;
   }
-  if (leads) {
+  if (process_ != nullptr) {
     const bool has_joining = ring.members.back().standing == gm::Standing::kJoining;
     process_->keep_in_memory(has_joining);
     // Alone it commits what others kept it from committing.
@@ -124,16 +123,15 @@ void MirroredQueue::apply_view() {
   ask_turn();
 }
 
-// MR4. What is not committed is in the log of this master, so that it will be.
 void MirroredQueue::promote() {
   RT_CHECK(contents_ != nullptr, "a slave without contents");
-  const gm::Number last = member_->log().last().number;
-  while (applied_ < last) apply_entry(++applied_);
   make_process();
   process_->take_over(*contents_, mark_);
   contents_.reset();
   wanted_mark_ = mark_;
   process_->serve();
+  const bool has_joining = !record_->view->members.back().in_sync;
+  process_->keep_in_memory(has_joining);
   runtime::log(runtime::LogLevel::kInfo, "mirror",
                "this node has the master of queue '{}' in vhost '{}' now, in epoch {}",
                record_->name, record_->vhost, record_->view->epoch);
@@ -144,6 +142,7 @@ void MirroredQueue::demote() {
   make_contents();
   const bool whole = process_->give_up(*contents_);
   process_.reset();
+  producers_.forget_taken();
   writer_ = ChangesWriter();
   pending_.clear();
   pending_messages_ = pending_bytes_ = in_log_messages_ = 0;
@@ -187,6 +186,21 @@ void MirroredQueue::leave() {
   member_.reset();
 }
 
+// Alone it has committed all that it had.
+std::unique_ptr<QueueProcess> MirroredQueue::release() {
+  if (process_ == nullptr) {
+    contents_->erase();
+    return nullptr;
+  }
+  if (!writer_.empty()) flush_batch();
+  member_->turn_end(now_ms());
+  begin_to_serve();
+  settle();
+  services_.shard.remove(address_.actor);
+  released_ = true;
+  return std::move(process_);
+}
+
 void MirroredQueue::removed() {
   if (process_ != nullptr) {
     process_->removed();
@@ -212,10 +226,11 @@ void MirroredQueue::serve() {
   apply_view();
 }
 
-// MR4
+// MR4. Until then it is a slave that leads the ring: what it does may have to be cut yet.
 void MirroredQueue::begin_to_serve() {
-  if (serving_ || process_ == nullptr || member_ == nullptr) return;
+  if (serving_ || member_ == nullptr || !member_->is_master()) return;
   if (!record_->view->led() || member_->committed() < epoch_begins_) return;
+  if (process_ == nullptr) promote();
   serving_ = true;
   for (LetterPtr& letter : std::exchange(early_, {})) receive_queue_letter(std::move(letter));
 }
@@ -307,8 +322,8 @@ void MirroredQueue::turn_end() noexcept {
   }
   note_stored();
   member_->turn_end(now_ms());
+  begin_to_serve();
   if (process_ != nullptr) {
-    begin_to_serve();
     settle();
     give_older();
   } else if (contents_ != nullptr) {
@@ -319,7 +334,7 @@ void MirroredQueue::turn_end() noexcept {
 
 void MirroredQueue::look_at_timer() {
   if (timer_runs_ || member_ == nullptr || record_->view->vacant()) return;
-  const bool waits = process_ == nullptr
+  const bool waits = !member_->is_master()
                          ? joins()
                          : record_->view->members.size() > 1 &&
                                (member_->committed() < member_->log().last().number ||

@@ -82,6 +82,9 @@ class MirroredQueue final : public runtime::Actor,
   void renew(RecordPtr record, const gm::MemberId& self);
   // The node is to have no copy any more.
   void leave();
+  // The queue is mirrored no more: its process, if this is the master, to go on alone. To be
+  // destroyed next.
+  std::unique_ptr<QueueProcess> release();
   // The metadata has forgotten the queue.
   void removed();
   // Every queue of the node has what it had (QueueProcess::serve).
@@ -208,7 +211,8 @@ class MirroredQueue final : public runtime::Actor,
   std::unique_ptr<runtime::Timer> timer_;
   bool timer_runs_ = false;
   bool broken_ = false;
-  bool held_ = false;  // until serve(): the node starts
+  bool held_ = false;      // until serve(): the node starts
+  bool released_ = false;  // it is an actor no more
 
   // --- of a slave ---
   std::unique_ptr<Contents> contents_;

@@ -166,7 +166,8 @@ void MirroredQueue::apply_own(gm::Number entry) {
     pending_messages_ -= one.messages.size();
     pending_bytes_ -= one.bytes;
     process_->publish_committed(one.messages, one.terms);
-    producers_.applied(one.producer, one.up_to);
+    // It may have gone meanwhile.
+    if (producers_.find(one.producer) != nullptr) producers_.applied(one.producer, one.up_to);
     settling_.push_back({entry, one.persistent && record_->durable, one.channel, one.up_to});
   }
   if (const store::JournalPosition position = process_->take_published(); position != 0) {

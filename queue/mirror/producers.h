@@ -41,6 +41,15 @@ class Producers {
     state.applied = std::max(state.applied, up_to);
     state.taken = std::max(state.taken, up_to);
   }
+  // What was taken and not committed may never be: it is taken again when it comes again.
+  void forget_taken() {
+    for (auto at = known_.begin(); at != known_.end();) {
+      State& state = at->second;
+      state.taken = state.applied;
+      std::erase_if(state.refused, [&state](std::uint64_t one) { return one > state.applied; });
+      at = state.applied == 0 ? known_.erase(at) : std::next(at);
+    }
+  }
   void forget(const Producer& producer) { known_.erase(producer); }
   void clear() { known_.clear(); }
   const std::map<Producer, State>& all() const { return known_; }
