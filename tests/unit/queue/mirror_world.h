@@ -27,8 +27,9 @@ class MirrorWorld {
   static constexpr std::uint32_t kNodes = 4;
 
   struct Node final : runtime::RemotePost {
-    Node(MirrorWorld& in, std::uint32_t number) : world(in), id(number) {
-      shard.set_remote(this);
+    Node(MirrorWorld& in, std::uint32_t number) : world(in), id(number) { shard.set_remote(this); }
+    // When its life has begun: before, the metadata speaks of a former one.
+    void make_registry() {
       registry = std::make_unique<QueueRegistry>(
           shard, store, [](const auto&, const auto&) {}, dead_letters, nullptr,
           [this](const metadata::QueueRecord& record, const gm::ViewChange& change) {
@@ -47,6 +48,7 @@ class MirrorWorld {
       store.apply(world.log[applied++]);
       const auto self = store.node(id);
       if (self == nullptr || !self->up || self->life != life) return;
+      if (registry == nullptr) make_registry();
       if (!store.awaits_lead(id) || led >= store.last_mark()) return;
       led = store.last_mark();
       world.log.push_back(metadata::LeadQueues{id, life, led});
@@ -156,7 +158,7 @@ class MirrorWorld {
       if (ends.first == id || ends.second == id) link.clear();
     }
     for (const auto& one : nodes) {
-      if (one != nullptr) {
+      if (one != nullptr && one->registry != nullptr) {
         one->registry->peer_down(NodeId{id});
         one->run();
       }

@@ -277,10 +277,6 @@ class Chance {
     MirrorChannel drain(world_, "q");
     drain.consume(true);
     world_.settle();
-    if (std::getenv("RT_DEBUG") != nullptr) {
-      std::fprintf(stderr, "view %s epoch %d drained %zu consumer-acked %zu\n", world_.members().c_str(), (int)world_.record()->epoch(), drain.delivered.size(), acked_before.size());
-      for (std::uint32_t id = 1; id <= 3; ++id) if (world_.alive(id)) { auto* p = world_.node(id).registry->find(world_.record()->qid); std::fprintf(stderr, "%u: process %d ready %d unacked %d consumers %d\n", id, p != nullptr, p ? (int)p->stats().messages_ready : -1, p ? (int)p->stats().messages_unacknowledged : -1, p ? (int)p->stats().consumers : -1); }
-    }
     check_drained(drain.delivered, acked_before);
   }
 
@@ -318,8 +314,8 @@ TEST_CASE("mirrored queues keep what they promise under chance") {
   const char* factor = std::getenv("RINGTAIL_SIM_FACTOR");
   const std::uint64_t from = first == nullptr ? 1 : std::strtoull(first, nullptr, 10);
   // Factor 0 is one seed.
-  const std::uint64_t count =
-      std::max<std::uint64_t>(1, 100 * (factor == nullptr ? 1 : std::strtoull(factor, nullptr, 10)));
+  const std::uint64_t count = std::max<std::uint64_t>(
+      1, 100 * (factor == nullptr ? 1 : std::strtoull(factor, nullptr, 10)));
   for (std::uint64_t seed = from; seed < from + count; ++seed) {
     CAPTURE(seed);
     Chance(seed).run(400);
