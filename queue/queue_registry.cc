@@ -132,6 +132,12 @@ void QueueRegistry::receive(runtime::LetterPtr letter) noexcept {
     const Qid to = static_cast<const QueueLetter&>(*letter).qid;
     if (to >= view_.next_qid()) return early_[to].push_back(std::move(letter));
   }
+  // It has a copy elsewhere, or will have one here again: its master is another one than the sender
+  // knows, who will hear of that.
+  if (letter->kind >= kPublish && letter->kind < kChannelGone &&
+      elsewhere_.contains(static_cast<const QueueLetter&>(*letter).qid)) {
+    return;
+  }
   if (letter->kind == kChannelGone) {
     const auto& gone = letter_cast<ChannelGone>(*letter);
     if (!gone.wants_notice) return;
@@ -167,7 +173,11 @@ void QueueRegistry::mirror(const RecordPtr& record) {
   const auto own = own_member(*record);
   const auto found = mirrored_.find(record->qid);
   if (found == mirrored_.end()) {
-    if (!own) return;
+    if (!own) {
+      elsewhere_.insert(record->qid);
+      return;
+    }
+    elsewhere_.erase(record->qid);
     std::unique_ptr<QueueProcess> process;
     if (const auto plain = queues_.find(record->qid); plain != queues_.end()) {
       process = std::move(plain->second);
@@ -191,6 +201,7 @@ void QueueRegistry::mirror(const RecordPtr& record) {
   if (named || self == nullptr || !self->up) return copy.suspend(record);
   copy.leave();
   mirrored_.erase(found);
+  elsewhere_.insert(record->qid);
 }
 
 void QueueRegistry::queue_added(const std::shared_ptr<const QueueRecord>& record) {
@@ -238,6 +249,7 @@ void QueueRegistry::turn_end() noexcept {
 
 void QueueRegistry::queue_changed(const std::shared_ptr<const QueueRecord>& record) {
   if (record->view != nullptr) return mirror(record);
+  elsewhere_.erase(record->qid);
   if (const auto mirrored = mirrored_.find(record->qid); mirrored != mirrored_.end()) {
     std::unique_ptr<QueueProcess> process = mirrored->second->release();
     mirrored_.erase(mirrored);
@@ -249,6 +261,7 @@ void QueueRegistry::queue_changed(const std::shared_ptr<const QueueRecord>& reco
 }
 
 void QueueRegistry::queue_removed(const QueueRecord& record) {
+  elsewhere_.erase(record.qid);
   if (const auto mirrored = mirrored_.find(record.qid); mirrored != mirrored_.end()) {
     mirrored->second->removed();
     mirrored_.erase(mirrored);

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "broker/runtime/letter.h"
@@ -82,6 +83,7 @@ class QueueRegistry : public runtime::Actor,
   std::map<Qid, std::unique_ptr<QueueProcess>> queues_;
   MirrorServices mirror_services_;
   std::map<Qid, std::unique_ptr<MirroredQueue>> mirrored_;
+  std::set<Qid> elsewhere_;  // mirrored queues without a copy on this shard
 };
 
 }  // namespace ringtail::queue

@@ -203,6 +203,9 @@ std::unique_ptr<QueueProcess> MirroredQueue::release() {
 
 void MirroredQueue::removed() {
   if (process_ != nullptr) {
+    // Nobody waits for a queue that is gone.
+    for (const Settling& one : settling_) process_->settle(one.channel, one.up_to);
+    for (const Pending& one : pending_) process_->settle(one.channel, one.up_to);
     process_->removed();
   } else {
     contents_->erase();
