@@ -99,6 +99,15 @@ struct Subject {
     return in_vhost("queue", c.record.name, c.record.vhost);
   }
   std::string operator()(const DeleteQueue& c) const { return in_vhost("queue", c.name, c.vhost); }
+  std::string operator()(const cluster::metadata::ChangeView& c) const {
+    return in_vhost("queue", c.name, c.vhost);
+  }
+  std::string operator()(const cluster::metadata::LeadQueues& c) const {
+    return "node " + std::to_string(c.node.value);
+  }
+  std::string operator()(const cluster::metadata::TransferQueue& c) const {
+    return in_vhost("queue", c.name, c.vhost);
+  }
   std::string operator()(const Bind& c) const { return of_binding(c.record); }
   std::string operator()(const Unbind& c) const { return of_binding(c.record); }
 
@@ -140,6 +149,8 @@ std::string problem_of(Outcome outcome) {
       return "there is no node to have it";
     case Outcome::kNodeUp:
       return "the node is up";
+    case Outcome::kNotReady:
+      return "it has no master for certain at the moment";
     case Outcome::kUnavailable:
       return "the cluster has not agreed in time";
   }

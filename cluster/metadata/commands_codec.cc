@@ -97,6 +97,30 @@ struct CommandEncoder {
     down.set_term(c.term);
   }
   void operator()(const ForgetNode& c) const { to.set_forget_node(c.node.value); }
+  void operator()(const ChangeView& c) const {
+    wire::ChangeView& change = *to.mutable_change_view();
+    change.set_vhost(c.vhost);
+    change.set_name(c.name);
+    change.set_qid(c.qid.value);
+    change.set_epoch(c.epoch);
+    change.set_revision(c.revision);
+    change.set_evict(c.kind == ViewChangeKind::kEvict);
+    change.set_node(c.node.value);
+    change.set_life(c.life);
+  }
+  void operator()(const LeadQueues& c) const {
+    wire::LeadQueues& lead = *to.mutable_lead_queues();
+    lead.set_node(c.node.value);
+    lead.set_life(c.life);
+    lead.set_up_to(c.up_to);
+  }
+  void operator()(const TransferQueue& c) const {
+    wire::TransferQueue& transfer = *to.mutable_transfer_queue();
+    transfer.set_vhost(c.vhost);
+    transfer.set_name(c.name);
+    transfer.set_qid(c.qid.value);
+    transfer.set_node(c.node.value);
+  }
 };
 
 // --- bytes to commands ---------------------------------------------------------------------------
@@ -166,6 +190,29 @@ std::optional<Command> decode_access(const wire::Command& from) {
   }
 }
 
+ChangeView change_of(const wire::ChangeView& from) {
+  return {from.vhost(),        from.name(),
+          Qid{from.qid()},     from.epoch(),
+          from.revision(),     from.evict() ? ViewChangeKind::kEvict : ViewChangeKind::kAdmit,
+          NodeId{from.node()}, from.life()};
+}
+
+// Those that change who has copies of a mirrored queue, and who leads; then the rest.
+std::optional<Command> decode_mirroring(const wire::Command& from) {
+  switch (from.command_case()) {
+    case wire::Command::kChangeView:
+      return change_of(from.change_view());
+    case wire::Command::kLeadQueues:
+      return LeadQueues{NodeId{from.lead_queues().node()}, from.lead_queues().life(),
+                        from.lead_queues().up_to()};
+    case wire::Command::kTransferQueue:
+      return TransferQueue{from.transfer_queue().vhost(), from.transfer_queue().name(),
+                           Qid{from.transfer_queue().qid()}, NodeId{from.transfer_queue().node()}};
+    default:
+      return decode_access(from);
+  }
+}
+
 std::optional<Command> decode_command(const wire::Command& from) {
   switch (from.command_case()) {
     case wire::Command::kDeclareExchange:
@@ -190,7 +237,7 @@ std::optional<Command> decode_command(const wire::Command& from) {
     case wire::Command::kForgetNode:
       return ForgetNode{NodeId{from.forget_node()}};
     default:
-      return decode_access(from);
+      return decode_mirroring(from);
   }
 }
 
@@ -259,6 +306,7 @@ std::string encode(const SavedState& state) {
   encode_list(state.queues, [&to] { return to.add_queues(); });
   for (const BindingRecord& binding : state.bindings) encode(binding, *to.add_bindings());
   to.set_next_qid(state.next_qid);
+  to.set_last_mark(state.last_mark);
   to.set_index(state.index);
   return to.SerializeAsString();
 }
@@ -301,6 +349,7 @@ Result<SavedState> decode_state(std::string_view bytes) {
   state.bindings.reserve(static_cast<std::size_t>(from.bindings_size()));
   for (const wire::Binding& binding : from.bindings()) state.bindings.push_back(decode(binding));
   state.next_qid = from.next_qid();
+  state.last_mark = from.last_mark();
   state.index = from.index();
   return state;
 }

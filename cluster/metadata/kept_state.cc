@@ -60,6 +60,10 @@ void KeptState::queue_added(const std::shared_ptr<const QueueRecord>& record) {
 
 void KeptState::queue_removed(const QueueRecord& record) { queues_.remove(record.qid.value); }
 
+void KeptState::queue_changed(const std::shared_ptr<const QueueRecord>& record) {
+  queue_added(record);
+}
+
 void KeptState::queue_moved(const std::shared_ptr<const QueueRecord>& record) {
   queue_added(record);
 }

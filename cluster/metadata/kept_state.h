@@ -30,6 +30,7 @@ class KeptState final : public Observer {
   void exchange_removed(const ExchangeRecord& record) override;
   void queue_added(const std::shared_ptr<const QueueRecord>& record) override;
   void queue_removed(const QueueRecord& record) override;
+  void queue_changed(const std::shared_ptr<const QueueRecord>& record) override;
   void queue_moved(const std::shared_ptr<const QueueRecord>& record) override;
   void binding_added(const BindingRecord& record) override;
   void binding_removed(const BindingRecord& record) override;

@@ -189,6 +189,7 @@ void Owner::apply(std::uint64_t index, std::uint64_t term, const Proposal& propo
     ++number;
   }
   look_at_own_life();
+  lead_queues();
   shard_.flush_batches_at_turn_end(*this);
 }
 
@@ -220,10 +221,23 @@ void Owner::look_at_own_life() {
   if (life_ == 0 && up && wanted_.boot != 0 && own->boot == wanted_.boot) {
     wanted_ = {};
     life_ = own->life;
+    led_up_to_ = 0;
     last_number_ = 0;
     for (Pending& one : pending_) one.number = ++last_number_;
     watcher_.life_begun(*own);
   }
+}
+
+// A master that has members in sync whose life has ended may itself have gone without anybody's
+// knowing; then one of those has to lead. So it says, after it has become what it is, that it
+// lives; nothing is committed in those queues before. Once is enough: what was proposed is not
+// lost.
+void Owner::lead_queues() {
+  const std::uint64_t mark = store_.last_mark();
+  if (life_ == 0 || led_up_to_ >= mark || !store_.awaits_lead(shard_.node())) return;
+  led_up_to_ = mark;
+  propose(
+      LeadQueues{shard_.node(), life_, mark}, [](const CommandResult&) {}, true);
 }
 
 Status Owner::restore(std::string_view snapshot) {
@@ -244,6 +258,7 @@ Status Owner::restore(std::string_view snapshot) {
     }
   }
   look_at_own_life();
+  lead_queues();
   shard_.flush_batches_at_turn_end(*this);
   return {};
 }

@@ -128,6 +128,7 @@ class Owner final : public runtime::Actor, private runtime::TurnTask {
   void apply(std::uint64_t index, std::uint64_t term, const Proposal& proposal);
   void resolve(std::uint64_t index, std::uint64_t number, CommandResult result);
   void look_at_own_life();
+  void lead_queues();
   void submit_life();
   void begin_batch();
   void send_batch();
@@ -149,7 +150,8 @@ class Owner final : public runtime::Actor, private runtime::TurnTask {
 
   // This node's life as the log has it; 0: none.
   Life life_ = 0;
-  NodeRecord wanted_;  // of begin_life(); boot 0: none is asked for
+  std::uint64_t led_up_to_ = 0;  // the last mark that this life has proposed to lead over
+  NodeRecord wanted_;            // of begin_life(); boot 0: none is asked for
 
   // Proposals in order: those given to the log come first.
   std::deque<Pending> pending_;

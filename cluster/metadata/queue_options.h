@@ -20,6 +20,25 @@ enum class Overflow : std::uint8_t { kDropHead, kRejectPublish, kRejectPublishDl
 // kQuorum is a client's wish for a queue that is safe: durable and mirrored on a majority.
 enum class QueueType : std::uint8_t { kClassic, kQuorum };
 
+// kMajority: of the nodes of the cluster, whether they are up or not.
+enum class MirrorMode : std::uint8_t { kAll, kExactly, kNodes, kMajority };
+
+// On which nodes a queue is to have copies, and what is to become of them. Where nothing was said
+// it is what loses nothing.
+struct Mirrors {
+  MirrorMode mode = MirrorMode::kAll;
+  std::uint64_t count = 0;  // kExactly: copies, the master's among them; at least 1
+  std::vector<std::string> nodes =
+      {};                      // kNodes: names in the order given, known to the cluster or not
+  bool automatic_sync = true;  // a copy that joins is brought what it lacks, unasked
+  // Where nobody in sync is left, after the master's node has stopped in order, or has failed: a
+  // copy that is not in sync may lead.
+  bool promote_unsynced_on_shutdown = false;
+  bool promote_unsynced_on_failure = false;
+  std::uint64_t sync_batch_size = 0;  // messages; 0: not set
+  bool operator==(const Mirrors&) const = default;
+};
+
 struct QueueOptions {
   QueueType type = QueueType::kClassic;
   std::optional<std::uint64_t> message_ttl_ms;         // 0: delivered at once or dropped
@@ -33,6 +52,9 @@ struct QueueOptions {
   std::optional<std::uint64_t> consumer_timeout_ms;
   std::uint8_t max_priority = 0;        // 0: no priorities. Argument only
   bool single_active_consumer = false;  // argument only
+  std::optional<Mirrors> mirrors;       // none: not mirrored
+  // Publishes are refused while fewer members are in sync; none: 1.
+  std::optional<std::uint64_t> min_in_sync;
   bool operator==(const QueueOptions&) const = default;
 };
 
@@ -50,6 +72,10 @@ struct EffectivePolicy {
   std::optional<std::uint64_t> number(std::string_view key) const;  // none: absent, or no number
   const std::string* text(std::string_view key) const;              // null: absent, or no text
 };
+
+// The wish for mirrors that counts: the argument's, else that of a quorum queue, else the policy's
+// (null: none). Exclusive queues have none, whatever this says.
+std::optional<Mirrors> wanted_mirrors(const QueueOptions& arguments, const EffectivePolicy* policy);
 
 // The arguments' options with those of the policy (null: none) merged in.
 QueueOptions merged(const QueueOptions& arguments, const EffectivePolicy* policy);

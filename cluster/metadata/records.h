@@ -145,6 +145,9 @@ struct QueueView {
   // In ring order: the master, those in sync by age, those that join. Those that have ended are
   // where they were; one that has ended is first only while nobody can lead.
   std::vector<QueueMember> members;
+  // While members have ended: the number of the mark (LeadQueues) that was set when the last of
+  // them did, or when the master became that.
+  std::uint64_t marked = 0;
 
   // Nobody can lead.
   bool vacant() const { return members.empty() || members.front().ended; }
@@ -170,6 +173,10 @@ struct QueueRecord {
   std::shared_ptr<const EffectivePolicy> policy = {};  // set by the store; null: none
   // Null: it is not mirrored. `home` and `shard` are the first member's.
   std::shared_ptr<const QueueView> view = {};
+  // Of the last view that it had, while it has none: the next one goes on from there. 0: it had
+  // none.
+  std::uint64_t last_epoch = 0;
+  std::uint64_t last_revision = 0;
   std::uint64_t epoch() const { return view == nullptr ? 0 : view->epoch; }
   bool exclusive() const { return exclusive_owner != 0; }
   bool owned_by(NodeId node, ConnectionId connection) const {

@@ -89,6 +89,35 @@ void encode(const ExchangeRecord& from, wire::Exchange& to) {
   to.set_arguments(from.arguments);
 }
 
+namespace {
+
+void encode(const Mirrors& from, wire::Mirrors& to) {
+  to.set_mode(static_cast<wire::MirrorMode>(from.mode));
+  to.set_count(from.count);
+  for (const std::string& name : from.nodes) to.add_nodes(name);
+  to.set_manual_sync(!from.automatic_sync);
+  to.set_promote_unsynced_on_shutdown(from.promote_unsynced_on_shutdown);
+  to.set_promote_unsynced_on_failure(from.promote_unsynced_on_failure);
+  to.set_sync_batch_size(from.sync_batch_size);
+}
+
+void encode(const QueueView& from, wire::QueueView& to) {
+  to.set_epoch(from.epoch);
+  to.set_revision(from.revision);
+  to.set_marked(from.marked);
+  for (const QueueMember& member : from.members) {
+    wire::QueueMember& one = *to.add_members();
+    one.set_node(member.node.value);
+    one.set_life(member.life);
+    one.set_shard(member.shard.value);
+    one.set_joined(member.joined);
+    one.set_in_sync(member.in_sync);
+    one.set_ended(member.ended);
+  }
+}
+
+}  // namespace
+
 void encode(const QueueRecord& from, wire::Queue& to) {
   to.set_vhost(from.vhost);
   to.set_name(from.name);
@@ -114,6 +143,11 @@ void encode(const QueueRecord& from, wire::Queue& to) {
   if (options.consumer_timeout_ms) to.set_consumer_timeout_ms(*options.consumer_timeout_ms);
   to.set_max_priority(options.max_priority);
   to.set_single_active_consumer(options.single_active_consumer);
+  if (options.mirrors) encode(*options.mirrors, *to.mutable_mirrors());
+  if (options.min_in_sync) to.set_min_in_sync(*options.min_in_sync);
+  if (from.view != nullptr) encode(*from.view, *to.mutable_view());
+  to.set_last_epoch(from.last_epoch);
+  to.set_last_revision(from.last_revision);
 }
 
 void encode(const BindingRecord& from, wire::Binding& to) {
@@ -229,6 +263,36 @@ ExchangeRecord decode(const wire::Exchange& from) {
   return to;
 }
 
+namespace {
+
+Mirrors mirrors_of(const wire::Mirrors& from) {
+  Mirrors to;
+  to.mode = enum_of(from.mode(), MirrorMode::kMajority);
+  to.count = from.count();
+  to.nodes = {from.nodes().begin(), from.nodes().end()};
+  to.automatic_sync = !from.manual_sync();
+  to.promote_unsynced_on_shutdown = from.promote_unsynced_on_shutdown();
+  to.promote_unsynced_on_failure = from.promote_unsynced_on_failure();
+  to.sync_batch_size = from.sync_batch_size();
+  return to;
+}
+
+std::shared_ptr<const QueueView> view_of(const wire::QueueView& from) {
+  auto to = std::make_shared<QueueView>();
+  to->epoch = from.epoch();
+  to->revision = from.revision();
+  to->marked = from.marked();
+  to->members.reserve(static_cast<std::size_t>(from.members_size()));
+  for (const wire::QueueMember& one : from.members()) {
+    to->members.push_back({NodeId{one.node()}, one.life(),
+                           ShardId{static_cast<std::uint16_t>(one.shard())}, one.joined(),
+                           one.in_sync(), one.ended()});
+  }
+  return to;
+}
+
+}  // namespace
+
 QueueRecord decode(const wire::Queue& from) {
   QueueRecord to;
   to.qid.value = from.qid();
@@ -257,6 +321,11 @@ QueueRecord decode(const wire::Queue& from) {
   if (from.has_consumer_timeout_ms()) options.consumer_timeout_ms = from.consumer_timeout_ms();
   options.max_priority = static_cast<std::uint8_t>(from.max_priority());
   options.single_active_consumer = from.single_active_consumer();
+  if (from.has_mirrors()) options.mirrors = mirrors_of(from.mirrors());
+  if (from.has_min_in_sync()) options.min_in_sync = from.min_in_sync();
+  if (from.has_view() && from.view().members_size() > 0) to.view = view_of(from.view());
+  to.last_epoch = from.last_epoch();
+  to.last_revision = from.last_revision();
   return to;
 }
 

@@ -29,8 +29,9 @@ struct SavedState {
   std::vector<std::shared_ptr<const ExchangeRecord>> exchanges;
   std::vector<std::shared_ptr<const QueueRecord>> queues;
   std::vector<BindingRecord> bindings;
-  std::uint64_t next_qid = 1;  // above every qid that was ever given
-  std::uint64_t index = 0;     // of the last entry of the log that counts in it
+  std::uint64_t next_qid = 1;   // above every qid that was ever given
+  std::uint64_t last_mark = 0;  // Store::last_mark
+  std::uint64_t index = 0;      // of the last entry of the log that counts in it
 };
 
 }  // namespace ringtail::cluster::metadata

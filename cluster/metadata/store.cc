@@ -313,15 +313,17 @@ CommandResult Store::State::apply(const DeclareQueue& command) {
   }
   const std::optional<std::uint64_t>& limit = where->record->limits.max_queues;
   if (limit && where->queues.size() >= *limit) return {Outcome::kQueueLimit, nullptr, nullptr};
-  NodeEntry* home = home_of(command);
+  QueueRecord record = command.record;
+  record.policy = policy_of(record);
+  NodeEntry* home = home_of(record, command.fewest_queues);
   if (home == nullptr) return {Outcome::kNoNode, nullptr, nullptr};
   RT_CHECK(next_qid < kQidLimit, "out of queue ids");
-  QueueRecord record = command.record;
   record.qid = Qid{next_qid++};
   record.home = home->record->id;
   const bool with_client =
       record.exclusive() && command.client_shard.value < home->queues_of_shard.size();
   record.shard = with_client ? command.client_shard : emptiest_shard(*home);
+  record.view = first_view(record);
   return {Outcome::kDone, create_queue(*where, std::move(record)), nullptr};
 }
 
@@ -396,17 +398,14 @@ void Store::State::create_exchange(Vhost& where, const ExchangeRecord& wanted) {
 
 std::shared_ptr<const QueueRecord> Store::State::create_queue(Vhost& where, QueueRecord wanted) {
   ++version;
-  auto record = std::make_shared<QueueRecord>(std::move(wanted));
-  record->policy =
-      policies.of({.vhost = record->vhost, .name = record->name, .type = record->options.type});
-  ++nodes.at(record->home).queues_of_shard[record->shard.value];
+  const auto record = std::make_shared<const QueueRecord>(std::move(wanted));
+  tally(*record, true);
   auto entry = std::make_unique<QueueEntry>(next_id++);
   entry->age = next_age++;
   entry->record = record;
   where.queues.add(record->name, std::move(entry));
-  const std::shared_ptr<const QueueRecord> added = std::move(record);
-  for (Observer* observer : observers) observer->queue_added(added);
-  return added;
+  for (Observer* observer : observers) observer->queue_added(record);
+  return record;
 }
 
 void Store::State::create_binding(const BindingKey& key, const BindingRecord& record) {
@@ -482,7 +481,7 @@ void Store::State::drop_queue(Vhost& where, QueueEntry& entry) {
   ++version;
   while (!entry.bindings_to.empty()) drop_binding(entry.bindings_to.front());
   const std::shared_ptr<const QueueRecord> record = entry.record;
-  --nodes.at(record->home).queues_of_shard[record->shard.value];
+  tally(*record, false);
   where.queues.remove(record->name);
   for (Observer* observer : observers) observer->queue_removed(*record);
 }

@@ -49,6 +49,13 @@ class Store final : public View {
   bool is_forgotten(NodeId id) const;
   void for_each_forgotten(const std::function<void(NodeId)>& visit) const;
 
+  // Members of views end, and views in which some have get a master, under marks that count up:
+  // this is the last that was set.
+  std::uint64_t last_mark() const;
+  // There are mirrored queues of which the node is the master and does nothing yet, because members
+  // have ended: it is to say that it lives (LeadQueues).
+  bool awaits_lead(NodeId id) const;
+
   // All that it knows.
   SavedState save() const;
   // The same but for exchanges, queues and bindings.

@@ -8,7 +8,7 @@
 
 namespace ringtail::cluster::metadata {
 
-std::size_t NodeEntry::queues() const {
+std::size_t NodeEntry::copies() const {
   return std::accumulate(queues_of_shard.begin(), queues_of_shard.end(), std::size_t{0});
 }
 
@@ -63,30 +63,54 @@ NodeEntry* Store::State::node_named(std::string_view name) {
   return found == nodes.end() ? nullptr : &found->second;
 }
 
-NodeEntry* Store::State::home_of(const DeclareQueue& command) {
-  NodeEntry* best = node(command.record.home);
-  if (best != nullptr && !best->record->up) best = nullptr;
-  if (!command.fewest_queues || command.record.exclusive()) return best;
-  const auto before = [](const NodeEntry& a, const NodeEntry& b) {
-    return std::pair(a.queues(), std::string_view(a.record->name)) <
-           std::pair(b.queues(), std::string_view(b.record->name));
-  };
-  for (auto& [id, entry] : nodes) {
-    if (entry.record->up && (best == nullptr || before(entry, *best))) best = &entry;
-  }
-  return best;
+NodeEntry* Store::State::up_node(NodeEntry* entry) const {
+  return entry != nullptr && entry->record->up ? entry : nullptr;
 }
 
-std::vector<std::pair<Vhost*, QueueEntry*>> Store::State::queues_at(NodeId home) {
-  std::vector<std::pair<Vhost*, QueueEntry*>> found;
+NodeEntry* Store::State::home_of(const QueueRecord& record, bool fewest_queues) {
+  NodeEntry* best = up_node(node(record.home));
+  if (record.exclusive()) return best;
+  const std::optional<Mirrors> wish = wanted_mirrors(record.options, record.policy.get());
+  const bool named = wish && wish->mode == MirrorMode::kNodes && !wish->nodes.empty();
+  if (named && record.options.mirrors) return up_node(node_named(wish->nodes.front()));
+  std::vector<NodeEntry*> choice;
+  if (named) {
+    for (const std::string& name : wish->nodes) {
+      if (NodeEntry* entry = up_node(node_named(name))) choice.push_back(entry);
+    }
+    const bool there = std::find(choice.begin(), choice.end(), best) != choice.end();
+    if (!choice.empty() && !there) best = choice.front();
+  }
+  if (!fewest_queues) return best;
+  if (choice.empty()) {
+    for (auto& [id, entry] : nodes) {
+      if (entry.record->up) choice.push_back(&entry);
+    }
+  }
+  const auto least =
+      std::min_element(choice.begin(), choice.end(), [](const auto* a, const auto* b) {
+        return std::pair(a->masters, std::string_view(a->record->name)) <
+               std::pair(b->masters, std::string_view(b->record->name));
+      });
+  return least == choice.end() ? nullptr : *least;
+}
+
+Store::State::Found Store::State::queues_if(
+    const std::function<bool(const QueueRecord&)>& condition) {
+  Found found;
   for (auto& [name, where] : vhosts) {
-    where.queues.for_each([&found, &where, home](QueueEntry& entry) {
-      if (entry.record->home == home) found.emplace_back(&where, &entry);
+    where.queues.for_each([&found, &where, &condition](QueueEntry& entry) {
+      if (condition(*entry.record)) found.emplace_back(&where, &entry);
     });
   }
   std::sort(found.begin(), found.end(),
             [](const auto& a, const auto& b) { return a.second->age < b.second->age; });
   return found;
+}
+
+Store::State::Found Store::State::unmirrored_at(NodeId home) {
+  return queues_if(
+      [home](const QueueRecord& record) { return record.home == home && record.view == nullptr; });
 }
 
 void Store::State::set_node(NodeEntry& entry, NodeRecord record) {
@@ -96,7 +120,7 @@ void Store::State::set_node(NodeEntry& entry, NodeRecord record) {
 }
 
 void Store::State::drop_queues(NodeId home, bool durable_too) {
-  for (const auto& [where, entry] : queues_at(home)) {
+  for (const auto& [where, entry] : unmirrored_at(home)) {
     const QueueRecord& record = *entry->record;
     if (record.durable && !record.exclusive() && !durable_too) continue;
     drop_queue(*where, *entry);
@@ -111,24 +135,43 @@ void Store::State::end_life(NodeEntry& entry, bool in_order) {
   record.stopped = in_order;
   set_node(entry, std::move(record));
   drop_queues(entry.record->id, false);
+  end_memberships(entry.record->id);
 }
 
-void Store::State::move_queue(Vhost& where, QueueEntry& entry, NodeId home, ShardId shard) {
-  if (entry.record->home == home && entry.record->shard == shard) return;
-  ++version;
-  auto record = std::make_shared<QueueRecord>(*entry.record);
-  record->home = home;
-  record->shard = shard;
-  const std::shared_ptr<const QueueRecord> moved = std::move(record);
-  replace_record(where.queues, entry, moved);
-  for (Observer* observer : observers) observer->queue_moved(moved);
+void Store::State::move_queues(NodeEntry& at, NodeId of) {
+  for (const auto& [where, entry] : unmirrored_at(of)) {
+    QueueRecord record = *entry->record;
+    record.home = at.record->id;
+    record.shard = emptiest_shard(at);
+    replace_queue(*where, *entry, std::move(record));
+  }
 }
 
-void Store::State::place_queues(NodeEntry& at, NodeId of) {
-  for (const auto& [where, entry] : queues_at(of)) {
+// Its former places count no more, so none is taken off.
+void Store::State::spread_queues(NodeEntry& at) {
+  const NodeId id = at.record->id;
+  at.queues_of_shard.assign(at.record->shards, 0);
+  const auto here = queues_if([id](const QueueRecord& record) {
+    if (record.view == nullptr) return record.home == id;
+    return std::any_of(record.view->members.begin(), record.view->members.end(),
+                       [id](const QueueMember& member) { return member.node == id; });
+  });
+  for (const auto& [where, entry] : here) {
     const ShardId shard = emptiest_shard(at);
-    move_queue(*where, *entry, at.record->id, shard);
     ++at.queues_of_shard[shard.value];
+    QueueRecord record = *entry->record;
+    if (record.home == id) record.shard = shard;
+    if (record.view != nullptr) {
+      auto view = std::make_shared<QueueView>(*record.view);
+      ++view->revision;
+      for (QueueMember& member : view->members) {
+        if (member.node == id) member.shard = shard;
+      }
+      record.view = std::move(view);
+    } else if (entry->record->shard == shard) {
+      continue;
+    }
+    put_queue(*where, *entry, std::move(record));
   }
 }
 
@@ -155,14 +198,13 @@ CommandResult Store::State::apply(const NodeUp& command) {
   entry.last_request = 0;
   const bool as_before = entry.record != nullptr && entry.record->shards == record.shards;
   set_node(entry, std::move(record));
-  if (!as_before) {
-    entry.queues_of_shard.assign(entry.record->shards, 0);
-    place_queues(entry, entry.record->id);
-  }
+  if (!as_before) spread_queues(entry);
   if (of_that_name != nullptr) {
-    place_queues(entry, of_that_name->record->id);
+    move_queues(entry, of_that_name->record->id);
+    lose_memberships(of_that_name->record->id, &entry);
     forget(*of_that_name);
   }
+  settle_queues();
   return {Outcome::kDone, nullptr, nullptr, entry.record};
 }
 
@@ -181,7 +223,9 @@ CommandResult Store::State::apply(const ForgetNode& command) {
   if (entry == nullptr) return {Outcome::kNoNode, nullptr, nullptr};
   if (entry->record->up) return {Outcome::kNodeUp, nullptr, nullptr, entry->record};
   drop_queues(command.node, true);
+  lose_memberships(command.node, nullptr);
   forget(*entry);
+  settle_queues();
   return {};
 }
 

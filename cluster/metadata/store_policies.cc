@@ -8,8 +8,11 @@
 namespace ringtail::cluster::metadata {
 
 std::shared_ptr<const EffectivePolicy> Store::effective_policy(const QueueRecord& queue) const {
-  return state_->policies.of(
-      {.vhost = queue.vhost, .name = queue.name, .type = queue.options.type});
+  return state_->policy_of(queue);
+}
+
+EffectivePolicyPtr Store::State::policy_of(const QueueRecord& record) const {
+  return policies.of({.vhost = record.vhost, .name = record.name, .type = record.options.type});
 }
 
 CommandResult Store::State::apply(const PutPolicy& command) {
@@ -77,6 +80,7 @@ void Store::State::set_policy(Vhost& where, QueueEntry& entry, EffectivePolicyPt
   const std::shared_ptr<const QueueRecord> changed = std::move(record);
   replace_record(where.queues, entry, changed);
   for (Observer* observer : observers) observer->queue_changed(changed);
+  if (!restoring) place(where, entry);
 }
 
 void Store::State::set_policy(Vhost& where, ExchangeEntry& entry, EffectivePolicyPtr policy) {

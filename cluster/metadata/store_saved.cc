@@ -1,4 +1,5 @@
 // The store's part that says all it knows, and that becomes what was saved.
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -31,6 +32,7 @@ SavedState Store::save_without_resources() const {
   for_each_parameter(keep(saved.parameters));
   for_each_policy(keep(saved.policies));
   saved.next_qid = state_->next_qid;
+  saved.last_mark = state_->last_mark;
   return saved;
 }
 
@@ -90,6 +92,12 @@ bool same(const EffectivePolicyPtr& a, const EffectivePolicyPtr& b) {
          a->definition == b->definition;
 }
 
+bool same_places(const QueueRecord& a, const QueueRecord& b) {
+  if ((a.view == nullptr) != (b.view == nullptr)) return false;
+  return a.home == b.home && a.shard == b.shard && a.last_epoch == b.last_epoch &&
+         a.last_revision == b.last_revision && (a.view == nullptr || *a.view == *b.view);
+}
+
 using NamePair = std::pair<std::string_view, std::string_view>;  // vhost, name
 
 template <typename Record>
@@ -111,6 +119,7 @@ void Store::State::restore(const SavedState& saved) {
   restore_resources(saved);
   restoring = false;
   next_qid = saved.next_qid;
+  last_mark = saved.last_mark;
   access_result(Outcome::kDone);
   for (Observer* observer : observers) observer->state_restored();
 }
@@ -251,19 +260,40 @@ void Store::State::restore_resources(const SavedState& saved) {
   }
 }
 
-void Store::State::restore_queue(const QueueRecord& record) {
-  Vhost* where = vhost(record.vhost);
-  NodeEntry* home = node(record.home);
-  if (where == nullptr || home == nullptr || record.shard.value >= home->queues_of_shard.size()) {
-    return;  // a whole snapshot has none such
+// Whether all nodes and shards that it names are there; in a whole snapshot they are.
+bool Store::State::has_places(const QueueRecord& record) const {
+  const auto there = [this](NodeId id, ShardId shard) {
+    const auto found = nodes.find(id);
+    return found != nodes.end() && shard.value < found->second.queues_of_shard.size();
+  };
+  if (!there(record.home, record.shard)) return false;
+  if (record.view == nullptr) return true;
+  return std::all_of(
+      record.view->members.begin(), record.view->members.end(),
+      [&there](const QueueMember& member) { return there(member.node, member.shard); });
+}
+
+void Store::State::restore_queue(const QueueRecord& saved) {
+  Vhost* where = vhost(saved.vhost);
+  if (where == nullptr || !has_places(saved)) return;
+  QueueEntry* entry = where->queues.find(saved.name);
+  if (entry == nullptr) {
+    QueueRecord record = saved;
+    record.policy = policy_of(record);
+    create_queue(*where, std::move(record));
+    return;
   }
-  if (QueueEntry* entry = where->queues.find(record.name)) {
-    entry->age = next_age++;
-    move_queue(*where, *entry, record.home, record.shard);
-    ++home->queues_of_shard[record.shard.value];
-  } else {
-    create_queue(*where, record);
-  }
+  // The nodes have been counted from nothing, as of what is saved.
+  entry->age = next_age++;
+  tally(saved, true);
+  if (same_places(*entry->record, saved)) return;
+  QueueRecord record = *entry->record;
+  record.home = saved.home;
+  record.shard = saved.shard;
+  record.view = saved.view;
+  record.last_epoch = saved.last_epoch;
+  record.last_revision = saved.last_revision;
+  put_queue(*where, *entry, std::move(record));
 }
 
 }  // namespace ringtail::cluster::metadata

@@ -17,6 +17,7 @@
 
 #include "broker/runtime/parted.h"
 #include "cluster/metadata/access_records.h"
+#include "cluster/metadata/mirror_placement.h"
 #include "cluster/metadata/policies.h"
 #include "cluster/metadata/store.h"
 
@@ -165,10 +166,13 @@ struct NodeEntry {
   std::shared_ptr<const NodeRecord> record;
   std::vector<std::size_t> queues_of_shard;
   std::uint64_t last_request = 0;  // of its proposals in its present life (Store::accept)
-  std::size_t queues() const;
+  std::size_t masters = 0;         // queues of which it is the home
+  std::size_t unled =
+      0;  // those of which it is the master and where members have ended (LeadQueues)
+  std::size_t copies() const;
 };
 
-// Where the fewest queues are.
+// Where the fewest queues and copies of queues are.
 ShardId emptiest_shard(const NodeEntry& node);
 
 struct Store::State {
@@ -189,6 +193,7 @@ struct Store::State {
   std::uint64_t next_id = 1;
   std::uint64_t next_age = 1;
   std::uint64_t next_qid = 1;
+  std::uint64_t last_mark = 0;    // of views in which a member has ended
   std::uint64_t& version;         // the store's
   std::uint64_t& access_version;  // the store's
   AccessRecords access;
@@ -233,11 +238,14 @@ struct Store::State {
   CommandResult apply(const NodeUp& command);
   CommandResult apply(const NodeDown& command);
   CommandResult apply(const ForgetNode& command);
+  CommandResult apply(const ChangeView& command);
+  CommandResult apply(const LeadQueues& command);
+  CommandResult apply(const TransferQueue& command);
 
   void create_vhost(const VhostRecord& record);
   void replace_vhost(Vhost& vhost, VhostRecord record);
   void create_exchange(Vhost& vhost, const ExchangeRecord& record);
-  // `record` has its qid, home and shard; gets its policy here.
+  // `record` has all that is the store's to give.
   std::shared_ptr<const QueueRecord> create_queue(Vhost& vhost, QueueRecord record);
   void create_binding(const BindingKey& key, const BindingRecord& record);
   // Finds both ends of a binding; anything but kDone says which is missing.
@@ -249,6 +257,7 @@ struct Store::State {
   // All that is in it, and what names it; the vhost's own entry too.
   void drop_vhost(Vhost& vhost);
 
+  EffectivePolicyPtr policy_of(const QueueRecord& record) const;
   // Gives every queue and exchange of the vhost the policy that `recompute` says.
   void apply_policies(Vhost& vhost, const Policies::Recompute& recompute);
   void set_policy(Vhost& vhost, QueueEntry& entry, EffectivePolicyPtr policy);
@@ -261,19 +270,52 @@ struct Store::State {
   void restore_access(const SavedState& saved);
   void restore_nodes(const SavedState& saved);
   void restore_resources(const SavedState& saved);
-  void restore_queue(const QueueRecord& record);
+  bool has_places(const QueueRecord& record) const;
+  void restore_queue(const QueueRecord& saved);
 
   NodeEntry* node(NodeId id);
   NodeEntry* node_named(std::string_view name);
-  // Where a queue that is declared is to live; null: nowhere.
-  NodeEntry* home_of(const DeclareQueue& command);
+  NodeEntry* up_node(NodeEntry* entry) const;  // null where it is not up
+  // Where a queue that is declared is to live; null: nowhere. `record` has its policy.
+  NodeEntry* home_of(const QueueRecord& record, bool fewest_queues);
   // Queues by age.
-  std::vector<std::pair<Vhost*, QueueEntry*>> queues_at(NodeId home);
+  using Found = std::vector<std::pair<Vhost*, QueueEntry*>>;
+  Found queues_if(const std::function<bool(const QueueRecord&)>& condition);
+  Found unmirrored_at(NodeId home);
   void end_life(NodeEntry& entry, bool in_order);
-  // The queues of a node get places on another, or anew on the same, over the shards it has now.
-  void place_queues(NodeEntry& at, NodeId of);
-  void move_queue(Vhost& vhost, QueueEntry& entry, NodeId home, ShardId shard);
-  void drop_queues(NodeId home, bool durable_too);
+  // The queues and copies of a node get places anew over the shards that it has now.
+  void spread_queues(NodeEntry& at);
+  // The queues of a node that have no mirrors get places on another.
+  void move_queues(NodeEntry& at, NodeId of);
+  void drop_queues(NodeId home, bool durable_too);  // that have no mirrors
+
+  // --- mirrored queues (store_views.cc) ---
+  // Counts a record in what its nodes have, or no more.
+  void tally(const QueueRecord& record, bool more);
+  // Another place or view: counts it, and tells observers.
+  void replace_queue(Vhost& where, QueueEntry& entry, QueueRecord record);
+  void put_queue(Vhost& where, QueueEntry& entry, QueueRecord wanted);  // it is counted already
+  // As the next revision.
+  void set_view(Vhost& where, QueueEntry& entry, QueueView view);
+  void mark(QueueView& view);
+  void lead(QueueView& view, std::size_t at);
+  void fill_vacancy(QueueView& view, bool durable);
+  std::vector<PlacementNode> placement_nodes() const;  // by name
+  QueueMember new_member(NodeId id, std::uint64_t revision, bool in_sync);
+  // Of a queue that is new and empty; null: it has no mirrors.
+  std::shared_ptr<const QueueView> first_view(const QueueRecord& record);
+  void begin_view(Vhost& where, QueueEntry& entry);
+  void end_view(Vhost& where, QueueEntry& entry);
+  // False: there is nothing more to do.
+  bool take_step(Vhost& where, QueueEntry& entry, const PlacementStep& step);
+  // Brings a queue to where it is wanted, as far as that is possible now.
+  void place(Vhost& where, QueueEntry& entry, const std::vector<NodeId>& former = {});
+  // Nodes have come or gone: who may lead leads, and all are placed.
+  void settle_queues();
+  void end_memberships(NodeId id);
+  // The node's disk will not come back. Queues of which nobody else has a whole copy go, or begin
+  // anew on the successor.
+  void lose_memberships(NodeId id, const NodeEntry* successor);
   void set_node(NodeEntry& entry, NodeRecord record);
   void forget(NodeEntry& entry);
 };

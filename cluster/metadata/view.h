@@ -21,7 +21,8 @@ class Observer {
   virtual void queue_removed(const QueueRecord&) {}
   virtual void binding_added(const BindingRecord&) {}
   virtual void binding_removed(const BindingRecord&) {}
-  // The record was replaced: its policy has changed.
+  // The record was replaced: its policy has changed, or a queue's view, or both in turn. A queue
+  // that is mirrored, or was until now, gets another home so, and never by queue_moved().
   virtual void exchange_changed(const std::shared_ptr<const ExchangeRecord>&) {}
   virtual void queue_changed(const std::shared_ptr<const QueueRecord>&) {}
   // It has another home or another shard of its home, where it begins with what lies on the disk.

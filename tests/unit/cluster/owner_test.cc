@@ -397,6 +397,109 @@ TEST_CASE("a leader's verdict counts in its own term, however late it comes into
   REQUIRE(world.run_until([&] { return b.owner->life() == life + 1; }));
 }
 
+namespace {
+
+DeclareQueue mirrored(const std::string& name, std::uint32_t home) {
+  DeclareQueue command = queue(name, home);
+  command.record.options.mirrors = Mirrors{};
+  return command;
+}
+
+std::size_t attestations(const World& world) {
+  std::set<std::pair<std::uint64_t, std::uint64_t>> numbers;  // node, request
+  for (const std::string& bytes : world.log) {
+    const auto proposal = decode_proposal(bytes);
+    REQUIRE(proposal.ok());
+    std::uint64_t number = proposal.value().first_request;
+    for (const Command& command : proposal.value().commands) {
+      if (std::holds_alternative<LeadQueues>(command)) {
+        numbers.emplace(proposal.value().node.value, number);
+      }
+      ++number;
+    }
+  }
+  return numbers.size();
+}
+
+const QueueView& view_at(const Node& node, const std::string& name) {
+  const auto record = node.owner->store().queue("/", name);
+  REQUIRE(record != nullptr);
+  REQUIRE(record->view != nullptr);
+  return *record->view;
+}
+
+}  // namespace
+
+TEST_CASE("who leads in the place of a life that ended says so, once, whatever is lost") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    World world(seed, 3);
+    REQUIRE(world.start());
+    Node& a = *world.nodes[0];
+    Node& c = *world.nodes[2];
+    for (std::uint64_t i = 1; i <= 5; ++i) propose(a, 0, i, mirrored("q" + std::to_string(i), 3));
+    REQUIRE(world.run_until([&] { return a.clients[0]->results.size() == 5; }));
+    CHECK(attestations(world) == 0);
+    world.loss = 0.5;
+    world.repeat = 0.3;
+    world.stopped.insert(c.id);
+    const Life life = c.owner->life();
+    propose(a, 0, 6, NodeDown{c.id, life, false}, true);
+    REQUIRE(world.run_until([&] { return a.clients[0]->results.contains(6); }));
+    for (std::uint64_t i = 1; i <= 5; ++i) {
+      const std::string name = "q" + std::to_string(i);
+      REQUIRE(world.run_until([&] { return view_at(a, name).led(); }));
+      CHECK(view_at(a, name).members.size() == 2);
+      CHECK(view_at(a, name).epoch == 2);
+    }
+    CHECK(attestations(world) == 1);
+    // It comes back, and nobody has to say anything.
+    world.stopped.clear();
+    REQUIRE(world.run_until([&] { return c.owner->life() == life + 1; }));
+    REQUIRE(world.run_until([&] { return view_at(a, "q1").members.size() == 3; }));
+    CHECK(view_at(a, "q1").led());
+    CHECK(attestations(world) == 1);
+    // A second end, a second time.
+    world.stopped.insert(c.id);
+    for (std::uint64_t i = 1; i <= 2; ++i) {
+      const auto record = a.owner->store().queue("/", "q" + std::to_string(i));
+      propose(a, 1, 10 + i,
+              ChangeView{"/", record->name, record->qid, record->view->epoch,
+                         record->view->revision, ViewChangeKind::kAdmit, c.id, life + 1},
+              true);
+    }
+    REQUIRE(world.run_until([&] { return a.clients[1]->results.size() == 2; }));
+    CHECK(view_at(a, "q1").members.back().in_sync);
+    propose(a, 0, 7, NodeDown{c.id, life + 1, false}, true);
+    REQUIRE(world.run_until([&] { return a.clients[0]->results.contains(7); }));
+    REQUIRE(world.run_until([&] { return view_at(a, "q1").led() && view_at(a, "q2").led(); }));
+    CHECK(attestations(world) == 2);
+  }
+}
+
+TEST_CASE("a node that comes back to lead says so in its new life") {
+  World world(9, 3);
+  REQUIRE(world.start());
+  Node& a = *world.nodes[0];
+  Node& b = *world.nodes[1];
+  propose(a, 0, 1, mirrored("q", 2));
+  REQUIRE(world.run_until([&] { return a.clients[0]->results.contains(1); }));
+  // All three end. a and b are there at once in their next lives, c is not.
+  world.stopped.insert(world.nodes[2]->id);
+  for (std::uint32_t id = 1; id <= 3; ++id) {
+    propose(a, 0, 1 + id, NodeDown{runtime::NodeId{id}, 1, false}, true);
+  }
+  REQUIRE(world.run_until([&] { return a.owner->life() == 2 && b.owner->life() == 2; }));
+  REQUIRE(world.run_until([&] {
+    const QueueView& view = view_at(a, "q");
+    return !view.vacant() && view.led() && view.members.size() == 2;
+  }));
+  const QueueView& view = view_at(a, "q");
+  CHECK(view.members.front().life == 2);
+  CHECK_FALSE(view.members.back().in_sync);
+  CHECK(text_of(a.owner->store()) == text_of(b.owner->store()));
+}
+
 TEST_CASE("a node that was far behind gets a snapshot, and so do its shards") {
   World world(5, 2);
   REQUIRE(world.start());

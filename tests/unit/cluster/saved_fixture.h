@@ -43,7 +43,8 @@ inline Command random_access_command(std::mt19937& random) {
                         .pattern = "q",
                         .priority = -1,
                         .definition = {{"max-length", std::int64_t{number(4)}},
-                                       {"ha-params", std::vector<std::string>{"a", "b"}}}};
+                                       {"ha-params", std::vector<std::string>{"n0", "n1"}}}};
+      if (number(2) == 0) command.record.definition.emplace("ha-mode", std::string("nodes"));
       return command;
     }
     case 4:
@@ -53,6 +54,61 @@ inline Command random_access_command(std::mt19937& random) {
     default:
       return PutParameter{{.component = "c", .vhost = vhost, .name = user, .value = "{}"}};
   }
+}
+
+// What masters and operators ask for; mostly from the view as it is.
+inline Command random_view_command(std::mt19937& random, const Store& store, std::string vhost,
+                                   std::string queue) {
+  const auto number = [&](unsigned below) { return static_cast<unsigned>(random() % below); };
+  std::vector<std::shared_ptr<const QueueRecord>> mirrored;
+  store.for_each_queue([&mirrored](const auto& record) {
+    if (record->view != nullptr) mirrored.push_back(record);
+  });
+  if (mirrored.empty()) return LeadQueues{NodeId{1}, 1, 1};
+  const QueueRecord& record = *mirrored[number(static_cast<unsigned>(mirrored.size()))];
+  const QueueView& view = *record.view;
+  const QueueMember& member = view.members[number(static_cast<unsigned>(view.members.size()))];
+  switch (number(4)) {
+    case 0:
+      return TransferQueue{std::move(vhost), std::move(queue), record.qid, member.node};
+    case 1:
+      return TransferQueue{record.vhost, record.name, record.qid, member.node};
+    case 2:
+      return LeadQueues{record.home, view.members.front().life, store.last_mark() - number(10) / 9};
+    default:
+      return ChangeView{record.vhost,
+                        record.name,
+                        record.qid,
+                        view.epoch,
+                        view.revision - number(10) / 9,
+                        member.in_sync ? ViewChangeKind::kEvict : ViewChangeKind::kAdmit,
+                        member.node,
+                        member.life};
+  }
+}
+
+inline Command random_declaration(std::mt19937& random, const std::string& vhost,
+                                  const std::string& queue, NodeId node) {
+  const auto number = [&](unsigned below) { return static_cast<unsigned>(random() % below); };
+  DeclareQueue command;
+  command.record.vhost = vhost;
+  command.record.name = queue;
+  command.record.durable = number(4) != 0;
+  command.record.home = number(4) == 0 ? NodeId{0} : node;
+  command.fewest_queues = number(3) == 0;
+  command.record.exclusive_owner = number(8) == 0 ? 9 : 0;
+  if (number(2) == 0) command.record.options.dead_letter_exchange = "";
+  if (number(3) == 0) command.record.options.type = QueueType::kQuorum;
+  if (number(2) == 0) {
+    Mirrors mirrors;
+    mirrors.mode = static_cast<MirrorMode>(number(4));
+    mirrors.count = 1 + number(3);
+    mirrors.nodes = {"n0", "n9", "n2"};
+    mirrors.automatic_sync = number(2) == 0;
+    command.record.options.mirrors = mirrors;
+    command.record.options.min_in_sync = number(3);
+  }
+  return command;
 }
 
 // Names are few, so that they come and go.
@@ -74,20 +130,12 @@ inline Command random_command(std::mt19937& random, const Store& store) {
   // Whoever was forgotten is followed by another, and tries in vain now and then.
   NodeId node{1 + number(3)};
   while (store.is_forgotten(node) && number(8) != 0) node.value += 3;
-  const unsigned pick = std::max(2U, number(20));
+  const unsigned pick = std::max(2U, number(24));
   if (pick >= 8 && pick <= 14) return random_access_command(random);
+  if (pick >= 20) return random_view_command(random, store, vhost, queue);
   switch (pick) {
-    case 2: {
-      DeclareQueue command;
-      command.record.vhost = vhost;
-      command.record.name = queue;
-      command.record.durable = number(4) != 0;
-      command.record.home = number(4) == 0 ? NodeId{0} : node;
-      command.fewest_queues = number(3) == 0;
-      command.record.exclusive_owner = number(8) == 0 ? 9 : 0;
-      if (number(2) == 0) command.record.options.dead_letter_exchange = "";
-      return command;
-    }
+    case 2:
+      return random_declaration(random, vhost, queue, node);
     case 3: {
       const auto record = store.queue(vhost, queue);
       return DeleteQueue{vhost, queue, record == nullptr ? Qid{0} : record->qid};
