@@ -103,6 +103,36 @@ def redeclaring_with_other_arguments_is_406():
                arguments={arg: value})
 
 
+@case(only='ringtail')
+def mirrors_asked_for_by_argument():
+    """x-ha-policy, with the texts of the releases that had it; and what was never compared."""
+    conn = connect()
+    for arguments, detail in (
+            ({'x-ha-policy': 5}, '{unacceptable_type,signedint}'),
+            ({'x-ha-policy': 'some'}, '{invalid_ha_policy,<<"some">>}'),
+            ({'x-ha-policy': 'nodes'}, "{require,'x-ha-policy-params'}"),
+            ({'x-ha-policy': 'nodes', 'x-ha-policy-params': 'a'},
+             '{ha_nodes_policy_params_not_array_of_longstr,longstr}'),
+            ({'x-ha-policy': 'nodes', 'x-ha-policy-params': []},
+             '{require_non_empty_list_of_nodes_for_ha}'),
+            ({'x-ha-policy': 'nodes', 'x-ha-policy-params': ['a', 1]},
+             '{require_node_list_as_longstrs_for_ha,[{longstr,<<"a">>},{signedint,1}]}')):
+        queue = unique('q')
+        refuse(conn, 406, "PRECONDITION_FAILED - invalid arg 'x-ha-policy' for queue '%s' in vhost "
+               "'/': %s" % (queue, detail), 'queue.declare', queue=queue, arguments=arguments)
+    queue = unique('q')
+    refuse(conn, 406, "PRECONDITION_FAILED - invalid arg 'x-ha-policy-params' for queue '%s' in "
+           "vhost '/': \"node 'nobody@nowhere' is not running\"" % queue, 'queue.declare',
+           queue=queue,
+           arguments={'x-ha-policy': 'nodes', 'x-ha-policy-params': ['nobody@nowhere', 'x@y']})
+    # The list counts with "nodes" alone, and is compared with every policy.
+    queue = conn.queue(1, durable=False,
+                       arguments={'x-ha-policy': 'all', 'x-ha-policy-params': ['x@y']})
+    typed = "the value '[{longstr,<<\"x@y\">>}]' of type 'array'"
+    refuse(conn, 406, other(queue, 'x-ha-policy-params', 'none', typed), 'queue.declare',
+           queue=queue, arguments={'x-ha-policy': 'all'})
+
+
 @case
 def a_dead_letter_routing_key_is_compared():
     conn = connect()
