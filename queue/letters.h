@@ -61,6 +61,8 @@ using RequestId = std::uint64_t;
 
 struct QueueLetter : runtime::Letter {
   QueueLetter(QueueLetterKind letter_kind, Qid queue) : Letter(letter_kind), qid(queue) {}
+  // What was asked of one master is asked again of the next one.
+  QueueLetter(const QueueLetter& other) : Letter(other.kind), qid(other.qid), epoch(other.epoch) {}
   Qid qid;
   // To a mirrored queue: the epoch of its master as the sender knows it. One of a former epoch is
   // passed over, because its sender hears of the new one and asks again; one of an epoch to come
@@ -289,7 +291,8 @@ struct Resumed : QueueLetter {
 };
 
 // Everything that the channel had from this queue has gone back: whoever looks now finds it there.
-// Also from a queue that is gone.
+// Also from a queue that is gone. From a mirrored one: that the channel has gone is committed, and
+// so is all that it published before.
 struct ChannelForgotten : QueueLetter {
   explicit ChannelForgotten(Qid queue) : QueueLetter(kChannelForgotten, queue) {}
   RequestId request = 0;

@@ -364,11 +364,17 @@ concept HasMessages = requires(const LetterType& letter, Header& header, Encoded
   put_messages(letter, header, out.body);
 };
 
+template <typename Header>
+concept HasEpoch = requires(const Header& header) {
+  header.epoch();
+};
+
 template <typename LetterType, typename Header>
 void encode(const Letter& letter, EncodedLetter& out) {
   const auto& own = static_cast<const LetterType&>(letter);
   Header header;
   header.set_qid(own.qid.value);
+  if constexpr (HasEpoch<Header>) header.set_epoch(own.epoch);
   if constexpr (HasMessages<Header, LetterType>) {
     put_messages(own, header, out.body);
   } else {
@@ -388,6 +394,7 @@ Result<LetterPtr> decode(std::string_view bytes, Octets body) {
     return corrupt("a number that no queue has");
   }
   auto letter = std::make_unique<LetterType>(Qid{header.qid()});
+  if constexpr (HasEpoch<Header>) letter->epoch = header.epoch();
   ByteReader octets(body);
   Fault fault = nullptr;
   if constexpr (HasMessages<Header, LetterType>) {

@@ -441,6 +441,23 @@ TEST_CASE("every letter comes out as it went in") {
   }
 }
 
+TEST_CASE("a letter to a mirrored queue names its epoch, and costs the others nothing") {
+  Chance chance(31);
+  int with_epoch = 0;
+  each_letter(chance, [&](auto& letter) {
+    const std::size_t without = to_wire(letter).header.size();
+    CHECK(crossed(letter)->epoch == 0);
+    letter.epoch = chance.number() | 1;
+    if (letter.kind >= kSettled) return;
+    CHECK(to_wire(letter).header.size() > without);
+    CHECK(crossed(letter)->epoch == letter.epoch);
+    ++with_epoch;
+  });
+  CHECK(with_epoch == kSettled - kPublish);
+  Inspect plain(Qid{7});
+  CHECK(to_wire(plain).header.size() == 4);  // the qid and counts_as_use
+}
+
 TEST_CASE("a large body leaves as slices, small messages side by side") {
   Publish letter(Qid{7});
   letter.first_number = 1;
