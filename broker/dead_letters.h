@@ -43,6 +43,9 @@ class DeadLetters final : public queue::DeadLetterSink, public cluster::metadata
   std::size_t queues_known() const { return publisher_.queues_known(); }
 
   void queue_removed(const cluster::metadata::QueueRecord& record) override;
+  void queue_changed(const std::shared_ptr<const cluster::metadata::QueueRecord>& record) override {
+    publisher_.queue_changed(*record);
+  }
 
  private:
   using Targets = std::vector<const cluster::metadata::QueueRecord*>;

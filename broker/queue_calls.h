@@ -4,7 +4,10 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "broker/runtime/letter.h"
 #include "broker/runtime/shard.h"
@@ -42,6 +45,10 @@ class QueueCalls final : public runtime::Actor {
   // whose node goes or is not reached (then within this call).
   void ask(const cluster::metadata::QueueRecord& queue, const QueueQuestion& question, Done done);
 
+  // A mirrored queue may have another master, which is asked again, or none.
+  void queue_changed(const cluster::metadata::QueueRecord& queue);
+  void queue_removed(runtime::Qid qid);
+
   void peer_changed(runtime::NodeId node, bool up);
   // What waits for it is answered as if it was down; it goes on where it was when it is reached
   // again.
@@ -53,20 +60,32 @@ class QueueCalls final : public runtime::Actor {
   struct Waiting {
     runtime::NodeId node;  // of the queue
     Done done;
+    QueueQuestion question;
+    // Of a mirrored queue, to ask its next master; null: it is not mirrored.
+    std::unique_ptr<cluster::metadata::QueueRecord> queue;
+    std::uint64_t number = 0;  // of the message of kTry
   };
   struct Published {
     runtime::NodeId node;
     std::uint64_t last = 0;
+    bool mirrored = false;
   };
 
-  void try_queue(const cluster::metadata::QueueRecord& queue, queue::RequestId request);
-  void refuse_waiting(runtime::NodeId node);
+  void send(const cluster::metadata::QueueRecord& queue, queue::RequestId request,
+            Waiting& waiting);
+  template <typename Request>
+  void post(const cluster::metadata::QueueRecord& queue, std::unique_ptr<Request> letter);
+  void try_queue(const cluster::metadata::QueueRecord& queue, queue::RequestId request,
+                 Waiting& waiting);
+  std::vector<queue::RequestId> of_mirrored(runtime::Qid qid) const;
+  void refuse_waiting(runtime::NodeId node, bool of_mirrored_too);
   void answered(queue::RequestId request, const QueueAnswer& answer);
 
   runtime::Shard& shard_;
   const runtime::Address address_;
   queue::RequestId next_request_ = 1;
   std::map<queue::RequestId, Waiting> waiting_;
+  std::set<std::pair<runtime::Qid, queue::RequestId>> of_mirrored_;
   // What a queue has been sent by kTry, for its next number; as long as the queue answers.
   std::map<runtime::Qid, Published> published_;
   std::set<runtime::NodeId> down_;

@@ -3,10 +3,14 @@
 // as one letter, and Settled comes back. Nobody waits for that; it is counted, so that what is
 // under way can be seen.
 //
+// What goes to a mirrored queue is kept until it is settled, and sent again to the queue's next
+// master.
+//
 // One per user, on the user's shard. Nothing of it is left for a queue that forget() named.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <set>
@@ -30,10 +34,13 @@ class QueuePublisher final : public runtime::Actor, private runtime::TurnTask {
 
   // Leaves at the end of the turn. Messages to one queue arrive in the order of the calls.
   void publish(const cluster::metadata::QueueRecord& queue, queue::MessageRef message);
+  // The queue's record is another one: it may have another master.
+  void queue_changed(const cluster::metadata::QueueRecord& queue);
   // The queue is gone; what is gathered for it goes with it.
   void forget(runtime::Qid qid);
   // A node is not reached any more, or again. What its queues have not settled is lost, and so is
-  // what is published to them until it is up.
+  // what is published to them until it is up; what is for mirrored queues waits for their next
+  // master, unless they are vacant.
   void peer_changed(runtime::NodeId peer, bool up);
 
   // `done` runs when all that was published until now has been settled or lost: at once, or then.
@@ -52,6 +59,14 @@ class QueuePublisher final : public runtime::Actor, private runtime::TurnTask {
     std::uint64_t published = 0;                // the last number
     std::uint64_t settled = 0;                  // up to here
     std::unique_ptr<queue::Publish> publishes;  // this turn's
+    // --- to a mirrored queue ---
+    std::uint64_t epoch = 0;             // of the master at `address`; 0: the queue is not mirrored
+    bool vacant = false;                 // there is no master: what is published is lost
+    bool waits_for_node = false;         // nothing reaches the master yet
+    bool waits_for_epoch = false;        // it is gone
+    std::deque<queue::MessageRef> kept;  // the posted ones that are not settled, in their order ...
+    std::uint64_t kept_from = 0;         // ... from this number on
+    bool waiting() const { return waits_for_node || waits_for_epoch; }
   };
 
   // Of when_settled(): up to which number each queue has to have settled.
@@ -62,6 +77,10 @@ class QueuePublisher final : public runtime::Actor, private runtime::TurnTask {
 
   void turn_end() noexcept override;
   void look_at_waiters();
+  void follow(Line& line, const cluster::metadata::QueueRecord& queue);
+  void give_up(Line& line, std::uint64_t up_to);
+  void keep(Line& line);
+  void send_kept(runtime::Qid qid, const Line& line);
 
   runtime::Shard& shard_;
   const runtime::Address address_;

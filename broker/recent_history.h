@@ -108,6 +108,9 @@ class RecentHistory final : public runtime::Actor,
   void binding_added(const cluster::metadata::BindingRecord& record) override;
   void exchange_removed(const cluster::metadata::ExchangeRecord& record) override;
   void queue_removed(const cluster::metadata::QueueRecord& record) override;
+  void queue_changed(const std::shared_ptr<const cluster::metadata::QueueRecord>& record) override {
+    publisher_.queue_changed(*record);
+  }
 
  private:
   using Name = std::pair<std::string, std::string>;  // vhost, exchange
