@@ -19,11 +19,11 @@ void AwaitedAnswers::add_turn(std::function<void()> what) {
   entries_.emplace_back().instead = std::move(what);
 }
 
-void AwaitedAnswers::refuse_behind(runtime::NodeId node,
+void AwaitedAnswers::refuse_behind(const std::function<bool(const Entry&)>& which,
                                    const std::function<void(const QueueRecord&)>& refusal) {
   if (entries_.empty()) return;
   for (auto entry = std::next(entries_.begin()); entry != entries_.end(); ++entry) {
-    if (entry->queue == nullptr || entry->node != node || entry->answer != nullptr) continue;
+    if (entry->queue == nullptr || entry->answer != nullptr || !which(*entry)) continue;
     entry->instead = [refusal, queue = entry->queue] { refusal(*queue); };
   }
 }

@@ -19,6 +19,9 @@ namespace ringtail::broker {
 class AwaitedAnswers {
  public:
   using OnAnswer = std::function<void(runtime::Letter&)>;
+  // A copy of a request to a queue, under another number and for another epoch.
+  using Copy = runtime::LetterPtr (*)(const runtime::Letter& request, std::uint64_t number,
+                                      std::uint64_t epoch);
 
   struct Entry {
     std::uint64_t request = 0;
@@ -29,6 +32,10 @@ class AwaitedAnswers {
     // The queue that was asked, if it was one; and whether that was to cancel a consumer.
     std::shared_ptr<const cluster::metadata::QueueRecord> queue;
     bool cancels = false;
+    // Of a mirrored queue: what is asked of its next master if this one goes, and how.
+    runtime::LetterPtr again;
+    Copy copy = nullptr;
+    bool waits = false;  // for that: nobody has been asked, or nobody who could answer
   };
 
   bool empty() const { return entries_.empty(); }
@@ -39,10 +46,17 @@ class AwaitedAnswers {
   Entry& add(std::uint64_t request, runtime::NodeId node, OnAnswer done);
   // `what` happens when all that is awaited now has been answered.
   void add_turn(std::function<void()> what);
-  // Of all but the first: what asks a queue of that node gets `refusal` in its turn.
+  // Of all but the first: what asks a queue, and is one of `which`, gets `refusal` in its turn.
   void refuse_behind(
-      runtime::NodeId node,
+      const std::function<bool(const Entry&)>& which,
       const std::function<void(const cluster::metadata::QueueRecord& queue)>& refusal);
+  // Those whose answer is still to come, in their order.
+  template <typename Visit>
+  void each_unanswered(Visit visit) {
+    for (Entry& entry : entries_) {
+      if (entry.answer == nullptr && !entry.instead) visit(entry);
+    }
+  }
 
   // Takes the answer to a request, and handles what has its turn now. Others are ignored: the
   // channel has gone on without them. `done` may clear().

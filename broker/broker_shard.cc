@@ -63,6 +63,7 @@ BrokerShard::BrokerShard(runtime::Shard& shard, const runtime::Config& config, s
           dead_letters_, &stores_),
       recovery_(shard, shards, metadata_.store(), queues_, stores_),
       queue_calls_(shard),
+      departures_(shard, metadata_.store(), peers_),
       chance_(shard.env().rng().next()),
       memory_limit_(config.memory_high_watermark),
       tls_handshakes_(shard.env(), config.tls.handshake_timeout_ms, runtime::kTlsHandshakesMax),
@@ -176,6 +177,7 @@ void BrokerShard::queue_added(const std::shared_ptr<const QueueRecord>& record) 
 }
 
 void BrokerShard::queue_removed(const QueueRecord& record) {
+  queue_gone(record);
   if (!record.exclusive() || record.home != shard_.node()) return;
   if (Connection* owner = exclusive_owner(record)) owner->disown_queue(record.qid);
 }

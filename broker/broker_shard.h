@@ -9,11 +9,13 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "broker/access_control.h"
 #include "broker/connection_registry.h"
 #include "broker/dead_letters.h"
+#include "broker/departures.h"
 #include "broker/peers.h"
 #include "broker/queue_calls.h"
 #include "broker/recent_history.h"
@@ -31,6 +33,7 @@
 
 namespace ringtail::broker {
 
+class Channel;
 class Connection;
 class DiskMonitor;
 class MemoryMonitor;
@@ -147,6 +150,8 @@ class BrokerShard : public runtime::Actor,
   // --- other nodes (broker_shard_peers.cc) ---
   // Letters reach it, as far as is known here. This node is always up.
   bool node_is_up(runtime::NodeId node) const { return peers_.is_up(node); }
+  // It is up, and has not been reached for too long (peer_reached below).
+  bool node_is_unreached(runtime::NodeId node) const { return peers_.is_unreached(node); }
   bool node_is_congested(runtime::NodeId node) const { return peers_.is_congested(node); }
   bool knows_node(runtime::NodeId node) const { return peers_.knows(node); }
   std::string node_name(runtime::NodeId node) const { return peers_.name(node); }
@@ -164,6 +169,12 @@ class BrokerShard : public runtime::Actor,
   void peer_congested(runtime::NodeId node, bool congested) noexcept override;
   // Nobody has said that it is down, but it is as good as that for whoever waits for it.
   void peer_reached(runtime::NodeId node, bool reached) noexcept override;
+
+  // --- mirrored queues (broker_shard_peers.cc) ---
+  // A channel of this shard has a line to that queue, or has none any more.
+  void line_made(runtime::Qid qid, runtime::ActorId channel, Channel& owner);
+  void line_ended(runtime::Qid qid, runtime::ActorId channel);
+  Departures& departures() { return departures_; }
 
   // A change of the metadata on behalf of nobody's channel; `done` runs when every shard has it.
   // Queues are placed (placement.h). A patient one is never given up (cluster/metadata/service.h).
@@ -212,6 +223,8 @@ class BrokerShard : public runtime::Actor,
   // being declared is removed.
   void queue_added(const std::shared_ptr<const cluster::metadata::QueueRecord>& record) override;
   void queue_removed(const cluster::metadata::QueueRecord& record) override;
+  // Whoever has to do with a mirrored queue hears of its next master.
+  void queue_changed(const std::shared_ptr<const cluster::metadata::QueueRecord>& record) override;
   // Connections of what is gone are closed; RabbitMQ's texts.
   void vhost_removed(const cluster::metadata::VhostRecord& record) override;
   void user_removed(const cluster::metadata::UserRecord& record) override;
@@ -232,6 +245,9 @@ class BrokerShard : public runtime::Actor,
   void congestion_changed(runtime::NodeId node, bool congested);
   void reach_changed(runtime::NodeId node, bool reached);
   std::vector<std::uint64_t> connection_ids() const;
+  void queue_gone(const cluster::metadata::QueueRecord& record);
+  template <typename Tell>
+  void tell_lines(runtime::Qid qid, Tell tell);
   void adopt(Adopt& letter);
   void shut_down();
   void report_shut_down_if_done();
@@ -267,6 +283,9 @@ class BrokerShard : public runtime::Actor,
   queue::QueueRegistry queues_;
   queue::Recovery recovery_;
   QueueCalls queue_calls_;
+  Departures departures_;
+  // By queue and channel, in the order of their numbers.
+  std::map<std::pair<runtime::Qid, runtime::ActorId>, Channel*> lines_;
   std::uint64_t chance_;
   std::uint64_t memory_limit_;
   bool memory_alarm_ = false;

@@ -55,6 +55,7 @@ void BrokerShard::peer_reached(NodeId node, bool reached) noexcept {
 void BrokerShard::reach_changed(NodeId node, bool reached) {
   if (node == shard_.node() || !peers_.set_reached(node, reached)) return;
   queue_calls_.peer_reached(node, reached);
+  if (!reached) departures_.peer_unreached(node);
   for (const std::uint64_t id : connection_ids()) {
     if (Connection* one = connection(id)) one->peer_reached(node, reached);
   }
@@ -72,10 +73,42 @@ void BrokerShard::peer_changed(NodeId node, bool up) {
   dead_letters_.peer_changed(node, up);
   recent_history_.peer_changed(node, up);
   queue_calls_.peer_changed(node, up);
+  departures_.peer_changed(node, up);
   if (!up) queues_.peer_down(node);
   for (const std::uint64_t id : connection_ids()) {
     if (Connection* one = connection(id)) one->peer_changed(node, up);
   }
+}
+
+// --- mirrored queues ----------------------------------------------------------------------------
+
+void BrokerShard::line_made(runtime::Qid qid, runtime::ActorId channel, Channel& owner) {
+  lines_.insert_or_assign({qid, channel}, &owner);
+}
+
+void BrokerShard::line_ended(runtime::Qid qid, runtime::ActorId channel) {
+  lines_.erase({qid, channel});
+}
+
+template <typename Tell>
+void BrokerShard::tell_lines(runtime::Qid qid, Tell tell) {
+  for (auto at = lines_.lower_bound({qid, {}}); at != lines_.end() && at->first.first == qid;
+       ++at) {
+    tell(*at->second);
+  }
+}
+
+void BrokerShard::queue_changed(
+    const std::shared_ptr<const cluster::metadata::QueueRecord>& record) {
+  tell_lines(record->qid, [&](Channel& channel) { channel.queue_changed(record->qid); });
+  departures_.queue_changed(*record);
+  queue_calls_.queue_changed(*record);
+}
+
+void BrokerShard::queue_gone(const cluster::metadata::QueueRecord& record) {
+  tell_lines(record.qid, [&](Channel& channel) { channel.queue_removed(record.qid); });
+  departures_.queue_removed(record.qid);
+  queue_calls_.queue_removed(record.qid);
 }
 
 // To be gone through where some may end meanwhile.

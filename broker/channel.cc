@@ -31,14 +31,22 @@ Channel::~Channel() { end(); }
 
 Channel::Notices Channel::end_with(const runtime::Address* notify, queue::RequestId request) {
   if (ended_) return {};
+  changed_.clear();  // who goes on for it looks for itself
   flush_batches();
   stop_replies();
   ack_timer_.reset();
   ended_ = true;
   Notices notices;
+  std::vector<QueueLink*> leaving;
   for (auto& [qid, link] : links_) {
+    broker_shard_.line_ended(qid, address_.actor);
     if (link->full) connection_.count_full_link(-1);
     if (link->down) continue;
+    if (link->mirrored()) {
+      if (notify != nullptr && !link->idle()) ++notices.awaited;
+      leaving.push_back(link.get());
+      continue;
+    }
     auto gone = std::make_unique<queue::ChannelGone>(qid);
     if (notify != nullptr && !link->idle()) {
       gone->wants_notice = true;
@@ -55,6 +63,7 @@ Channel::Notices Channel::end_with(const runtime::Address* notify, queue::Reques
   kept_frames_.clear();
   awaited_.clear();
   shard_.remove(address_.actor);
+  if (!leaving.empty()) broker_shard_.departures().take(address_, leaving, notify, request);
   return notices;
 }
 
@@ -334,7 +343,7 @@ void Channel::receive(runtime::LetterPtr letter) noexcept {
     case kReplyProbed:
       return answered<ReplyProbed>(std::move(letter));
     case queue::kConsumeOk:
-      return answered<queue::ConsumeOk>(std::move(letter));
+      return consume_ok(std::move(letter));
     case queue::kCancelOk:
       return answered<queue::CancelOk>(std::move(letter));
     case queue::kGetResult:
@@ -361,11 +370,17 @@ void Channel::receive(runtime::LetterPtr letter) noexcept {
 QueueLink& Channel::link_to(const std::shared_ptr<const QueueRecord>& record) {
   const auto found = links_.find(record->qid);
   if (found != links_.end()) return *found->second;
+  return new_link(record);
+}
+
+QueueLink& Channel::new_link(const std::shared_ptr<const QueueRecord>& record) {
   if (links_.size() >= sweep_links_at_) shard_.flush_batches_at_turn_end(batch_task_);
   auto& link = links_[record->qid];
-  link = std::make_unique<QueueLink>(record);
-  link->down = !broker_shard_.node_is_up(link->address.node) || left_.contains(record->qid);
-  link->congested = broker_shard_.node_is_congested(link->address.node);
+  // What is known of a queue may have changed while something was awaited.
+  const auto current = current_record(*record);
+  link = std::make_unique<QueueLink>(current != nullptr ? current : record);
+  place(*link);
+  broker_shard_.line_made(record->qid, address_.actor, *this);
   return *link;
 }
 
@@ -376,9 +391,9 @@ void Channel::sweep_links() {
   cached_version_ = 0;
   std::erase_if(links_, [this](const auto& entry) {
     const QueueLink& link = *entry.second;
-    if (!link.idle()) return false;
-    const auto current = broker_shard_.view().queue(link.record->vhost, link.record->name);
-    return current == nullptr || current->qid != link.record->qid;
+    if (!link.idle() || current_record(*link.record) != nullptr) return false;
+    broker_shard_.line_ended(entry.first, address_.actor);
+    return true;
   });
   sweep_links_at_ = 2 * links_.size() + 64;
 }
@@ -392,6 +407,10 @@ void Channel::touch(QueueLink& link) {
 
 void Channel::flush_batches() {
   if (ended_) return;
+  if (!changed_.empty()) [[unlikely]] {
+    follow_masters();
+    if (ended_) return;
+  }
   for (QueueLink* link : dirty_links_) {
     flush(*link);
     link->dirty = false;
@@ -405,17 +424,37 @@ void Channel::flush_batches() {
 // What was gathered goes in an order that cannot be told from the order in which it came: acks and
 // what goes back free places, publishes take new ones at the end.
 void Channel::flush(QueueLink& link) {
+  if (link.waiting()) [[unlikely]]
+    return hold(link);
   const auto post = [&](auto& batch) {
-    if (batch) shard_.post(address_, link.address, std::move(batch));
+    if (!batch) return;
+    batch->epoch = link.epoch;
+    shard_.post(address_, link.address, std::move(batch));
   };
   post(link.bounces);
   post(link.acks);
   post(link.rejects);
   post(link.requeues);
   if (!link.publishes) return;
-  link.last_batch = link.publishes->messages.size();
-  link.marks.push_back({link.next_number - 1, link.bytes.position()});
+  link.mark_batch();
+  if (link.mirrored()) link.keep_batch();
   post(link.publishes);
+  if (!link.full && !link.open()) {
+    link.full = true;
+    connection_.count_full_link(1);
+  }
+}
+
+// Nothing can be sent: publishes are kept, and what was said of deliveries concerns nobody.
+void Channel::hold(QueueLink& link) {
+  link.bounces.reset();
+  link.acks.reset();
+  link.rejects.reset();
+  link.requeues.reset();
+  if (!link.publishes) return;
+  link.mark_batch();
+  link.keep_batch();
+  link.publishes.reset();
   if (!link.full && !link.open()) {
     link.full = true;
     connection_.count_full_link(1);

@@ -2,7 +2,8 @@
 // channel_consume.cc, channel_declare.cc, channel_bind.cc, channel_tx.cc, and channel_access.cc for
 // what its user may do.
 //
-// channel_peers.cc is for the ends of other nodes.
+// channel_peers.cc is for the ends of other nodes, channel_mirrors.cc for new masters of mirrored
+// queues.
 //
 // Owned by its connection, on its shard. An actor: queues and the metadata owner answer it by
 // letter. While it awaits an answer that its client's next method may depend on, later frames of
@@ -72,6 +73,9 @@ class Channel final : public runtime::Actor {
   void peer_congested(runtime::NodeId node, bool congested);
   // What waits for it is refused, as if it was down.
   void peer_reached(runtime::NodeId node, bool reached);
+  // The record of a queue that the channel has a line to has changed, or is gone.
+  void queue_changed(runtime::Qid qid);
+  void queue_removed(runtime::Qid qid);
 
   // Answers channel.open. `ask`: the user's channels are limited, and the connection registry is
   // asked first; `channels` is how many its connection has with this one.
@@ -96,6 +100,7 @@ class Channel final : public runtime::Actor {
     bool no_ack = false;
     bool exclusive = false;
     std::uint32_t prefetch = 0;
+    std::int32_t priority = 0;
     std::string arguments;  // as the client gave them, for listings
     std::uint64_t written_messages = 0;
     std::uint64_t written_bytes = 0;  // of Message::footprint()
@@ -103,6 +108,11 @@ class Channel final : public runtime::Actor {
     std::uint64_t reported_bytes = 0;
     bool credit_due = false;
     bool held_back = false;  // began while the connection's output had no room
+    bool asked = true;       // the client awaits the answer to its basic.consume
+    // At the new master of a mirrored queue: the request to subscribe again is to be sent, or has
+    // been sent under this number.
+    bool subscribe_due = false;
+    queue::RequestId subscribing = 0;
   };
 
   // A publish whose content is still coming.
@@ -163,9 +173,11 @@ class Channel final : public runtime::Actor {
   void flow(const amqp::ChannelFlow& method);
   void close(const amqp::ChannelClose& method);
   QueueLink& link_to(const std::shared_ptr<const cluster::metadata::QueueRecord>& record);
+  QueueLink& new_link(const std::shared_ptr<const cluster::metadata::QueueRecord>& record);
   void sweep_links();
   void flush_batches();
   void flush(QueueLink& link);
+  void hold(QueueLink& link);
   void touch(QueueLink& link);
 
   // --- channel_answers.cc ---
@@ -221,6 +233,7 @@ class Channel final : public runtime::Actor {
                     std::int32_t priority);
   bool check_consumer(const amqp::BasicConsume& method,
                       const cluster::metadata::QueueRecord& record, std::int32_t& priority);
+  void consume_ok(runtime::LetterPtr letter);
   void consume_answered(const queue::ConsumeOk& answer, const std::string& queue_name,
                         bool no_wait);
   void cancel(const amqp::BasicCancel& method);
@@ -259,15 +272,48 @@ class Channel final : public runtime::Actor {
   void refuse_for_down(const QueueLink& link);
   void refuse_publish(std::uint64_t sequence);
   void peer_down(runtime::NodeId node);
-  void end_lines(const std::vector<QueueLink*>& lines, runtime::NodeId node);
+  // `asked`: what was asked that these lines do not answer any more.
+  void end_lines(const std::vector<QueueLink*>& lines,
+                 const std::function<bool(const AwaitedAnswers::Entry&)>& asked);
   void leave(const QueueLink& link);
   bool of_left_line(const runtime::Letter& letter);
   std::vector<QueueLink*> links_to(runtime::NodeId node);
   std::shared_ptr<const cluster::metadata::QueueRecord> end_consumers(
       const std::vector<QueueLink*>& links, bool tell);
   void lose(QueueLink& link);
+  void retire(std::unique_ptr<QueueLink> link);
   void finish_lost(QueueLink& link);
   void answer_for_peer();
+
+  // --- channel_mirrors.cc ---
+  // Lines whose queues have other masters, as one look at them finds them.
+  struct Moves {
+    std::vector<QueueLink*> fresh;
+    std::vector<std::unique_ptr<QueueLink>> former;
+    std::vector<QueueLink*> ended;         // there is no master
+    std::vector<runtime::Qid> unanswered;  // were asked what cannot be asked again
+  };
+  std::shared_ptr<const cluster::metadata::QueueRecord> current_record(
+      const cluster::metadata::QueueRecord& queue) const;
+  void follow_masters();
+  void follow_master(QueueLink& link, Moves& moves);
+  bool is_unreached(const cluster::metadata::QueueRecord& queue) const;
+  void place(QueueLink& link);
+  bool awaits_master(QueueLink& link);
+  void move_line(QueueLink& link, std::shared_ptr<const cluster::metadata::QueueRecord> current,
+                 Moves& moves);
+  void refuse_unkept(QueueLink& link);
+  void move_consumers();
+  void move_consumer(Consumer& consumer);
+  bool cancels_at_failover(const Consumer& consumer) const;
+  void attach(const std::vector<QueueLink*>& lines);
+  void send_kept(QueueLink& link);
+  std::unique_ptr<queue::Consume> subscription(Consumer& consumer);
+  void subscribe_again();
+  void subscribed_again(Consumer& consumer, const queue::ConsumeOk& answer);
+  void ask_again();
+  void end_moved(const Moves& moves);
+  void answer_deletes(const std::vector<QueueLink*>& lines);
 
   // --- channel_timeout.cc ---
   // The queue's own timeout for acknowledgements (0: none), or the configured one, is in force.
@@ -374,6 +420,7 @@ class Channel final : public runtime::Actor {
   std::size_t lost_unacked_ = 0;  // those, in all
   std::size_t sweep_links_at_ = 64;
   std::vector<QueueLink*> dirty_links_;
+  std::vector<runtime::Qid> changed_;  // queues whose records have changed in this turn
   BatchTask batch_task_{*this};
   std::uint16_t method_class_ = 0;  // of the method being handled, for error replies
   std::uint16_t method_id_ = 0;

@@ -92,25 +92,12 @@ void Channel::consume_from(const std::shared_ptr<const QueueRecord>& record,
   consumer->no_ack = method.no_ack;
   consumer->exclusive = method.exclusive;
   consumer->prefetch = prefetch_;
+  consumer->priority = priority;
   consumer->arguments = runtime::as_text(method.arguments);
   ++consumer->link->consumers;
   connection_.count_consumers(1);
 
-  auto request = std::make_unique<queue::Consume>(record->qid);
-  request->consumer = consumer->id;
-  request->tag = tag;
-  request->no_ack = method.no_ack;
-  request->exclusive = method.exclusive;
-  request->prefetch = method.no_ack ? 0 : prefetch_;
-  if (!connection_.output_has_room()) {
-    // A client that consumes again and again without reading gets nothing on top.
-    consumer->held_back = true;
-    want_credit(*consumer);
-  }
-  request->window_bytes = connection_.window_per_consumer();
-  request->delivery_limit = consumer->held_back ? 0 : queue::kNoDeliveryLimit;
-  request->channel_limit = channel_limit(*consumer->link);
-  request->priority = priority;
+  auto request = subscription(*consumer);
   consumers_[consumer->id] = consumer.get();
   consumers_by_tag_[tag] = std::move(consumer);
   ask(link_to(record), std::move(request),
@@ -119,10 +106,22 @@ void Channel::consume_from(const std::shared_ptr<const QueueRecord>& record,
       });
 }
 
+void Channel::consume_ok(runtime::LetterPtr letter) {
+  const auto& answer = runtime::letter_cast<queue::ConsumeOk>(*letter);
+  Consumer* consumer = consumer_of(answer.consumer);
+  if (consumer != nullptr && consumer->subscribing != 0 &&
+      consumer->subscribing == answer.request) {
+    subscribed_again(*consumer, answer);
+  } else {
+    answered<queue::ConsumeOk>(std::move(letter));
+  }
+}
+
 void Channel::consume_answered(const queue::ConsumeOk& answer, const std::string& queue_name,
                                bool no_wait) {
   Consumer* consumer = consumer_of(answer.consumer);
   if (consumer == nullptr) return;
+  consumer->asked = false;
   if (answer.answer == queue::Answer::kOk) {
     set_ack_timeout(*consumer->link, answer.consumer_timeout_ms);
     if (!no_wait) reply(amqp::BasicConsumeOk{.consumer_tag = consumer->tag});
@@ -196,7 +195,7 @@ void Channel::deliver(queue::Deliver& letter) {
 void Channel::deliver_one(QueueLink& link, queue::Delivery& delivery, std::uint32_t stamp) {
   Consumer* consumer = consumer_of(delivery.consumer);
   if (consumer == nullptr) {
-    if (delivery.token == 0) return;
+    if (delivery.token == 0 || delivery.consumer < link.first_consumer) return;
     ++link.received;
     bounce(link, delivery.token);
     return;
@@ -267,9 +266,11 @@ void Channel::output_written() {
 }
 
 void Channel::send_credit(Consumer& consumer) {
+  if (consumer.subscribe_due || consumer.link->waiting()) return;  // it is told when it can be
   consumer.reported_messages = consumer.written_messages;
   consumer.reported_bytes = consumer.written_bytes;
   auto credit = std::make_unique<queue::Credit>(consumer.link->record->qid);
+  credit->epoch = consumer.link->epoch;
   credit->consumer = consumer.id;
   credit->written_messages = consumer.written_messages;
   credit->written_bytes = consumer.written_bytes;

@@ -47,11 +47,24 @@ void Channel::refuse_publish(std::uint64_t sequence) {
 
 void Channel::peer_changed(NodeId node, bool up) {
   if (ended_) return;
+  follow_masters();
+  if (ended_) return;
   if (!up) {
     peer_down(node);
     return;
   }
-  for (QueueLink* link : links_to(node)) link->down = false;
+  std::vector<QueueLink*> reached;
+  for (QueueLink* link : links_to(node)) {
+    if (!link->mirrored()) {
+      link->down = false;
+    } else if (link->down) {
+      place(*link);
+    } else if (link->waits == QueueLink::Wait::kNode) {
+      place(*link);
+      reached.push_back(link);
+    }
+  }
+  if (!reached.empty()) attach(reached);
 }
 
 // Its queues may hear all that they were told, some day, and answer it. So each is told, behind
@@ -59,18 +72,23 @@ void Channel::peer_changed(NodeId node, bool up) {
 // ended.
 void Channel::peer_reached(NodeId node, bool reached) {
   if (ended_) return;
+  follow_masters();
+  if (ended_) return;
   const std::vector<QueueLink*> lines = links_to(node);
   if (reached) {
-    for (QueueLink* link : lines) link->down = left_.contains(link->record->qid);
+    for (QueueLink* link : lines) {
+      if (link->down) place(*link);
+    }
     return;
   }
   for (const QueueLink* link : lines) leave(*link);
-  end_lines(lines, node);
+  end_lines(lines, [node](const AwaitedAnswers::Entry& asked) { return asked.node == node; });
 }
 
 void Channel::leave(const QueueLink& link) {
-  if (link.down) return;
+  if (link.down || link.waiting()) return;
   auto gone = std::make_unique<queue::ChannelGone>(link.record->qid);
+  gone->epoch = link.epoch;
   gone->wants_notice = true;
   gone->notify = address_;
   shard_.post(address_, link.address, std::move(gone));
@@ -84,8 +102,8 @@ bool Channel::of_left_line(const runtime::Letter& letter) {
   if (left == left_.end()) return false;
   if (letter.kind != queue::kChannelForgotten) return true;
   const auto link = links_.find(left->first);
-  if (link != links_.end()) link->second->down = !broker_shard_.node_is_up(left->second);
   left_.erase(left);
+  if (link != links_.end()) place(*link->second);
   return true;
 }
 
@@ -111,15 +129,24 @@ std::vector<QueueLink*> Channel::links_to(NodeId node) {
 
 void Channel::peer_down(NodeId node) {
   std::erase_if(left_, [node](const auto& one) { return one.second == node; });
-  end_lines(links_to(node), node);
+  std::vector<QueueLink*> lost;
+  for (QueueLink* link : links_to(node)) {
+    if (!awaits_master(*link)) lost.push_back(link);
+  }
+  answer_deletes(lost);
+  if (ended_) return;
+  end_lines(lost, [node](const AwaitedAnswers::Entry& asked) {
+    return asked.node == node && !asked.waits;
+  });
 }
 
-void Channel::end_lines(const std::vector<QueueLink*>& lost, NodeId node) {
+void Channel::end_lines(const std::vector<QueueLink*>& lost,
+                        const std::function<bool(const AwaitedAnswers::Entry&)>& asked_of_them) {
   std::shared_ptr<const QueueRecord> fatal;
-  const bool asked = !awaited_.empty() && awaited_.front().node == node;
+  const bool asked = !awaited_.empty() && asked_of_them(awaited_.front());
   if (asked && !awaited_.front().cancels) fatal = awaited_.front().queue;
   awaited_.refuse_behind(
-      node, [this](const QueueRecord& queue) { fail(home_down(broker_shard_, queue)); });
+      asked_of_them, [this](const QueueRecord& queue) { fail(home_down(broker_shard_, queue)); });
   const bool dies = fatal != nullptr;
   const auto silent = end_consumers(lost, !dies);
   for (QueueLink* link : lost) lose(*link);
@@ -170,22 +197,38 @@ std::shared_ptr<const QueueRecord> Channel::end_consumers(const std::vector<Queu
 void Channel::lose(QueueLink& link) {
   targets_.clear();
   cached_version_ = 0;
-  std::erase(dirty_links_, &link);
   if (link.full) connection_.count_full_link(-1);
+  link.full = false;
   if (tx_committing_ && link.messages.outstanding() > 0) tx_refused_ = true;
   for (const std::uint64_t sequence : link.confirm_sequences) confirms_.settle(sequence, true);
-  auto own = links_.extract(link.record->qid);
-  if (link.unacked == 0) return;
-  lost_unacked_ += link.unacked;
-  link.lost = true;
-  link.ack_timeout_ms = 0;
-  link.publishes.reset();
-  link.acks.reset();
-  link.rejects.reset();
-  link.requeues.reset();
-  link.bounces.reset();
   link.confirm_sequences.clear();
-  lost_links_.push_back(std::move(own.mapped()));
+  std::unique_ptr<QueueLink> own = std::move(links_.extract(link.record->qid).mapped());
+  broker_shard_.line_ended(own->record->qid, address_.actor);
+  if (own->mirrored()) {
+    // Numbers go on, for whoever is its master next: what is refused here may have come there.
+    if (own->publishes != nullptr) own->mark_batch();
+    own->settle(own->next_number - 1);
+    if (own->confirm_from != 0) own->confirm_from = own->next_number;
+    QueueLink& next = new_link(own->record);
+    next.first_consumer = next_consumer_;
+    next.take_publishes(*own);
+  }
+  retire(std::move(own));
+}
+
+// Nothing travels on it any more; it is kept as long as its client has something to acknowledge.
+void Channel::retire(std::unique_ptr<QueueLink> link) {
+  std::erase(dirty_links_, link.get());
+  if (link->unacked == 0) return;
+  lost_unacked_ += link->unacked;
+  link->lost = true;
+  link->ack_timeout_ms = 0;
+  link->publishes.reset();
+  link->acks.reset();
+  link->rejects.reset();
+  link->requeues.reset();
+  link->bounces.reset();
+  lost_links_.push_back(std::move(link));
 }
 
 // One of the line's deliveries is done with; the queue has it back already.

@@ -1,4 +1,5 @@
 // A channel's first job: taking messages in, routing them, and confirming them.
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 
@@ -334,11 +335,7 @@ void Channel::settled(queue::Settled& letter) {
   QueueLink& link = *found->second;
   // Never beyond what was sent, whatever another node says.
   letter.up_to = std::min(letter.up_to, link.next_number - 1);
-  while (!link.marks.empty() && link.marks.front().number <= letter.up_to) {
-    link.bytes.settled(link.marks.front().bytes);
-    link.marks.pop_front();
-  }
-  link.messages.settled(letter.up_to);
+  link.settle(letter.up_to);
   settle_confirms(link, letter);
   reopen(link);
   if (tx_committing_) {
@@ -349,7 +346,9 @@ void Channel::settled(queue::Settled& letter) {
 
 void Channel::settle_confirms(QueueLink& link, const queue::Settled& letter) {
   if (link.confirm_sequences.empty()) return;
-  auto rejected = letter.rejected.begin();
+  // A former master of a mirrored queue may speak of numbers that were settled meanwhile.
+  auto rejected =
+      std::lower_bound(letter.rejected.begin(), letter.rejected.end(), link.confirm_from);
   for (; link.confirm_from <= letter.up_to && !link.confirm_sequences.empty();
        ++link.confirm_from) {
     const bool refused = rejected != letter.rejected.end() && *rejected == link.confirm_from;

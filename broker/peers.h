@@ -20,6 +20,7 @@ class Peers {
   bool is_up(runtime::NodeId node) const {
     return up_.contains(node) && !unreached_.contains(node);
   }
+  bool is_unreached(runtime::NodeId node) const { return unreached_.contains(node); }
   void set_up(runtime::NodeId node, bool up) {
     if (up) {
       up_.insert(node);

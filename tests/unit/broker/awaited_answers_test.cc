@@ -99,9 +99,9 @@ TEST_CASE("queues of a node that went are refused in their turn; what they had a
   f.awaited.add(4, runtime::NodeId{8}, [&](runtime::Letter&) { f.order += "d"; }).queue =
       queue("d");
   f.answer(2);
-  f.awaited.refuse_behind(runtime::NodeId{7}, [&](const cluster::metadata::QueueRecord& record) {
-    f.order += "-" + record.name;
-  });
+  f.awaited.refuse_behind(
+      [](const AwaitedAnswers::Entry& entry) { return entry.node == runtime::NodeId{7}; },
+      [&](const cluster::metadata::QueueRecord& record) { f.order += "-" + record.name; });
   CHECK(f.order.empty());
   f.answer(1);
   CHECK(f.order == "ab-c");
