@@ -134,15 +134,22 @@ class PuppetMasters final : public runtime::RemotePost {
     REQUIRE_MESSAGE(false, "nothing was sent to node " << to.value);
     return nullptr;
   }
-  // "1:a b" for publishes "a" and "b" from number 1 on, of the letter that is next.
+  // "1:a b" for publishes "a" and "b" from number 1 on: of the letter that is next, and of those
+  // behind it that go on where it ends.
   std::string take_publish(runtime::NodeId to, std::uint64_t epoch) {
-    const auto publish = take<queue::Publish>(to, queue::kPublish);
-    CHECK(publish->epoch == epoch);
-    std::string text = std::to_string(publish->first_number) + ":";
-    for (const auto& message : publish->messages) {
-      if (text.back() != ':') text += " ";
-      text += runtime::as_text(message->inline_body());
-    }
+    std::string text;
+    std::uint64_t next = 0;
+    do {
+      const auto publish = take<queue::Publish>(to, queue::kPublish);
+      CHECK(publish->epoch == epoch);
+      if (next == 0) text = std::to_string(publish->first_number) + ":";
+      next = publish->first_number;
+      for (const auto& message : publish->messages) {
+        if (text.back() != ':') text += " ";
+        text += runtime::as_text(message->inline_body());
+        ++next;
+      }
+    } while (goes_on(to, next));
     return text;
   }
   bool silent() const { return sent.empty(); }
@@ -225,6 +232,12 @@ class PuppetMasters final : public runtime::RemotePost {
   BrokerNode node;
 
  private:
+  bool goes_on(runtime::NodeId to, std::uint64_t number) const {
+    if (sent.empty() || sent.front().to.node != to) return false;
+    const runtime::Letter& letter = *sent.front().letter;
+    return letter.kind == queue::kPublish &&
+           static_cast<const queue::Publish&>(letter).first_number == number;
+  }
   runtime::Qid record_qid() {
     if (const auto queue = record()) qid_ = queue->qid;
     return qid_;
