@@ -168,15 +168,26 @@ std::optional<gm::MemberId> QueueRegistry::own_member(const QueueRecord& record)
   return std::nullopt;
 }
 
+// A start: this node had a whole copy when its life ended, which may be all that there is.
+void QueueRegistry::mirror_dormant(const RecordPtr& record) {
+  const bool starting = stores_ != nullptr && stores_->starting() && record->durable;
+  for (const auto& member : record->view->members) {
+    if (!starting || member.node != shard_.node() || member.shard != shard_.id()) continue;
+    const gm::MemberId self{member.node, member.life, member.joined};
+    mirrored_.emplace(record->qid,
+                      std::make_unique<MirroredQueue>(mirror_services_, record, self, nullptr,
+                                                      MirroredQueue::Origin::kDormant));
+    return;
+  }
+  elsewhere_.insert(record->qid);
+}
+
 // Makes this shard's copy of a mirrored queue what the record says.
 void QueueRegistry::mirror(const RecordPtr& record) {
   const auto own = own_member(*record);
   const auto found = mirrored_.find(record->qid);
   if (found == mirrored_.end()) {
-    if (!own) {
-      elsewhere_.insert(record->qid);
-      return;
-    }
+    if (!own) return mirror_dormant(record);
     elsewhere_.erase(record->qid);
     std::unique_ptr<QueueProcess> process;
     if (const auto plain = queues_.find(record->qid); plain != queues_.end()) {
@@ -190,7 +201,7 @@ void QueueRegistry::mirror(const RecordPtr& record) {
   }
   MirroredQueue& copy = *found->second;
   if (own) {
-    if (copy.self() == *own) return copy.changed(record);
+    if (copy.awaited() == *own) return copy.changed(record);
     return copy.renew(record, *own);
   }
   const auto self = view_.node(shard_.node());

@@ -65,6 +65,7 @@ class QueueRegistry : public runtime::Actor,
   // This shard's copy of a mirrored queue, in the node's present life.
   std::optional<gm::MemberId> own_member(const cluster::metadata::QueueRecord& record) const;
   void mirror(const RecordPtr& record);
+  void mirror_dormant(const RecordPtr& record);
   // Letters to this queue go to it, or to whoever answers in its place.
   void release(Qid qid);
   // Makes directories of new queues, some in each turn.

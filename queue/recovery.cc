@@ -1,6 +1,7 @@
 #include "queue/recovery.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "broker/runtime/check.h"
@@ -29,10 +30,21 @@ constexpr std::size_t kRestoredAtOnce = 32;
 // Queues that are looked at in a turn: those that have nothing give their memory back at its end.
 constexpr std::size_t kRestoredPerTurn = 1024;
 
-// Under which number the master's copy of a queue has its files.
-Qid stored_here(const QueueRecord& record) {
-  if (record.view == nullptr || record.view->members.empty()) return record.qid;
-  return stored_as(record, record.view->members.front().joined).qid;
+// What a node has of a queue on its disk: under which number, and for which shard.
+struct OnDisk {
+  Qid stored;
+  ShardId shard;
+};
+std::optional<OnDisk> on_disk(const QueueRecord& record, runtime::NodeId node) {
+  if (!record.durable) return std::nullopt;
+  if (record.view == nullptr) {
+    return record.home == node ? std::optional<OnDisk>({record.qid, record.shard}) : std::nullopt;
+  }
+  for (const auto& member : record.view->members) {
+    if (member.node != node || !member.in_sync) continue;
+    return OnDisk{stored_as(record, member.joined).qid, member.shard};
+  }
+  return std::nullopt;
 }
 
 enum RecoveryLetterKind : LetterKind {
@@ -173,8 +185,8 @@ void Recovery::read(Result<JournalsRead> result) {
   std::map<Qid, std::uint16_t> homes;
   if (!found.queues.empty()) {
     view_.for_each_queue([&](const std::shared_ptr<const QueueRecord>& record) {
-      if (record->durable && record->home == shard_.node()) {
-        homes.emplace(stored_here(*record), record->shard.value);
+      if (const auto here = on_disk(*record, shard_.node())) {
+        homes.emplace(here->stored, here->shard.value);
       }
     });
   }

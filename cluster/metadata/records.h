@@ -126,7 +126,7 @@ struct ExchangeRecord {
 struct QueueMember {
   NodeId node;
   Life life = 0;
-  ShardId shard;             // of that node
+  ShardId shard;  // of that node
   // The revision of the first view that this copy was in; 1: the queue's first copies. A copy that
   // goes on in another life of its node keeps it: it names the copy's files.
   std::uint64_t joined = 0;

@@ -21,7 +21,6 @@ using store::write_varint;
 
 namespace {
 
-
 using Octets = std::span<const std::uint8_t>;
 // Why a letter is none; null: it is one.
 using Fault = const char*;

@@ -36,15 +36,21 @@ gm::RingView ring_of(const QueueView& view) {
 }  // namespace
 
 MirroredQueue::MirroredQueue(const MirrorServices& services, RecordPtr record,
-                             const gm::MemberId& self, std::unique_ptr<QueueProcess> process)
+                             const gm::MemberId& self, std::unique_ptr<QueueProcess> process,
+                             Origin origin)
     : services_(services),
       record_(std::move(record)),
       self_(self),
       address_{services.shard.node(), services.shard.id(), runtime::ActorId{record_->qid.value}},
       held_(services.stores != nullptr && services.stores->starting()),
+      dormant_(origin == Origin::kDormant),
       process_(std::move(process)) {
   if (process_ != nullptr) process_->set_ring(this);
   services_.shard.add(address_.actor, *this);
+  if (dormant_) {
+    make_process();
+    return;
+  }
   const bool leads = ring_of(*record_->view).is_master(self_);
   if (process_ == nullptr) {
     if (leads) {
@@ -95,6 +101,7 @@ bool MirroredQueue::joins() const { return !ring_of(*record_->view).in_sync(self
 
 void MirroredQueue::changed(RecordPtr record) {
   record_ = std::move(record);
+  if (dormant_) return;
   if (process_ != nullptr) process_->changed(record_);
   apply_view();
 }
@@ -160,18 +167,39 @@ void MirroredQueue::demote() {
 
 void MirroredQueue::suspend(RecordPtr record) {
   record_ = std::move(record);
+  awaited_.reset();
+  if (dormant_) return;
   if (process_ != nullptr) demote();
   member_.reset();
 }
 
+// The node's life has gone on: as the master, with what the restart has found, or anew.
+void MirroredQueue::wake(bool anew) {
+  dormant_ = false;
+  if (anew) {
+    process_->removed();
+    process_.reset();
+    make_contents();
+  } else {
+    process_->changed(record_);
+    process_->serve();
+  }
+}
+
 void MirroredQueue::renew(RecordPtr record, const gm::MemberId& self) {
   record_ = std::move(record);
-  if (process_ != nullptr) demote();
+  if (dormant_ && held_) {
+    awaited_ = self;  // the disk is still being read
+    return;
+  }
+  if (process_ != nullptr && !dormant_) demote();
   self_ = self;
   producers_.clear();
   const bool anew = broken_ || joins();
   broken_ = false;
-  if (anew) {
+  if (dormant_) {
+    wake(anew);
+  } else if (anew) {
     contents_->erase();
     make_contents();
     mark_ = 0;
@@ -181,6 +209,7 @@ void MirroredQueue::renew(RecordPtr record, const gm::MemberId& self) {
 }
 
 void MirroredQueue::leave() {
+  if (dormant_) return process_->removed();
   if (process_ != nullptr) demote();
   contents_->erase();
   member_.reset();
@@ -218,6 +247,10 @@ void MirroredQueue::removed() {
 
 void MirroredQueue::serve() {
   held_ = false;
+  if (dormant_) {
+    if (awaited_) renew(record_, *std::exchange(awaited_, std::nullopt));
+    return;
+  }
   if (process_ != nullptr) {
     process_->serve();
   } else {

@@ -2,18 +2,7 @@
 // letters to the queue come to. As the master it has the queue's process, as a slave the contents
 // alone; which of the two it is, the record's view says (cluster/metadata/records.h).
 //
-//   MR1  Whatever happens to the queue goes round the ring as a change, in one order. What is
-//        published happens when it is committed; what leaves the queue has left the master at once.
-//   MR2  A publish is settled when it is committed and, where it is persistent, on all disks that
-//        count (gm: kept).
-//   MR3  Publishes of one channel are numbered without a gap. What comes again is recognised and
-//        settled with what came before; behind a gap nothing is taken.
-//   MR4  A new master has all of its log, committed or not, and serves nobody before the first
-//        entry of its epoch is committed: with it everything before.
-//   MR5  Nothing is delivered before all slaves know that it may have been (the mark).
-//   MR6  Letters of a former epoch are passed over, those of one to come wait for it.
-//   MR7  A copy that joins is complete when it has all that is alive, the producers and the mark,
-//        on its disk where they belong there.
+//   README.md beside this file numbers the rules (MR1 ...).
 #pragma once
 
 #include <cstdint>
@@ -63,15 +52,20 @@ class MirroredQueue final : public runtime::Actor,
  public:
   using RecordPtr = std::shared_ptr<const cluster::metadata::QueueRecord>;
 
-  // `self`: this node's membership in the record's view. `process`: of a queue that is mirrored
-  // from here on; null: the copy begins with nothing, or with what a restart finds.
+  enum class Origin : std::uint8_t {
+    kMember,   // of the record's view
+    kDormant,  // in sync until its life ended: what a restart finds may be needed
+  };
+  // `self`: this node's membership. `process`: of a queue that is mirrored from here on; null: the
+  // copy begins with nothing, or with what a restart finds.
   MirroredQueue(const MirrorServices& services, RecordPtr record, const gm::MemberId& self,
-                std::unique_ptr<QueueProcess> process);
+                std::unique_ptr<QueueProcess> process, Origin origin = Origin::kMember);
   ~MirroredQueue() override;
   MirroredQueue(const MirroredQueue&) = delete;
   MirroredQueue& operator=(const MirroredQueue&) = delete;
 
-  const gm::MemberId& self() const { return self_; }
+  // The membership that it has, or is about to have.
+  const gm::MemberId& awaited() const { return awaited_ ? *awaited_ : self_; }
   // The master's; null: this is a slave, or nothing at present.
   QueueProcess* process() { return process_.get(); }
   // Another record of the queue, with the same membership in its view.
@@ -138,6 +132,7 @@ class MirroredQueue final : public runtime::Actor,
   void make_contents();
   void make_process();
   void apply_view();
+  void wake(bool anew);
   void promote();
   void demote();
   void begin_to_serve();
@@ -213,6 +208,10 @@ class MirroredQueue final : public runtime::Actor,
   bool broken_ = false;
   bool held_ = false;      // until serve(): the node starts
   bool released_ = false;  // it is an actor no more
+  // What a restart has found lies in the process, which serves nobody, until the view says what it
+  // is good for.
+  bool dormant_ = false;
+  std::optional<gm::MemberId> awaited_;  // of renew(), until serve()
 
   // --- of a slave ---
   std::unique_ptr<Contents> contents_;

@@ -48,10 +48,8 @@ class Stream(Worker):
 
     def work(self, connection):
         self.closed += 1
-        channel = connection.channel()
-        channel.confirm_delivery()
-        # pika's blocking channel waits for each; its inner one does not.
-        inner = channel._impl  # pylint: disable=protected-access
+        # pika's blocking channel waits for each confirm; the one inside does not.
+        inner = connection.channel()._impl  # pylint: disable=protected-access
         pending = {}
 
         def answered(frame):
@@ -64,8 +62,7 @@ class Stream(Worker):
                 body = pending.pop(one, None)
                 if body is not None:
                     (self.confirmed if kind == 'Basic.Ack' else self.refused).append(body)
-        inner.callbacks.add(inner.channel_number, pika.spec.Basic.Ack, answered, False)
-        inner.callbacks.add(inner.channel_number, pika.spec.Basic.Nack, answered, False)
+        inner.confirm_delivery(answered)
         tag = 0
         self.last = time.monotonic()
         while not self.ending.is_set():
@@ -169,7 +166,8 @@ def a_killed_master_loses_nothing(arguments):
             before = stream.closed
             cluster.kill(master)
             count = len(stream.confirmed)
-            cluster.await_that('confirms go on', lambda s=stream, c=count: len(s.confirmed) > c + 300)
+            cluster.await_that('confirms go on',
+                               lambda s=stream, c=count: len(s.confirmed) > c + 300)
             stream.finish()
             if stream.closed != before:
                 raise Wrong('the connection to a node that lives was closed')

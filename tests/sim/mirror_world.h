@@ -22,6 +22,12 @@ namespace ringtail::queue::test {
 namespace metadata = cluster::metadata;
 using runtime::NodeId;
 
+inline std::string joined(const std::vector<std::string>& list) {
+  std::string text;
+  for (const std::string& one : list) text += (text.empty() ? "" : " ") + one;
+  return text;
+}
+
 class MirrorWorld {
  public:
   static constexpr std::uint32_t kNodes = 4;
