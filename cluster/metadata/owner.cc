@@ -221,7 +221,6 @@ void Owner::look_at_own_life() {
   if (life_ == 0 && up && wanted_.boot != 0 && own->boot == wanted_.boot) {
     wanted_ = {};
     life_ = own->life;
-    led_up_to_ = 0;
     last_number_ = 0;
     for (Pending& one : pending_) one.number = ++last_number_;
     watcher_.life_begun(*own);

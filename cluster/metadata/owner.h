@@ -152,7 +152,7 @@ class Owner final : public runtime::Actor, private runtime::TurnTask {
 
   // This node's life as the log has it; 0: none.
   Life life_ = 0;
-  std::uint64_t led_up_to_ = 0;  // the last mark that this life has proposed to lead over
+  std::uint64_t led_up_to_ = 0;  // the last mark up to which it has proposed LeadQueues
   NodeRecord wanted_;            // of begin_life(); boot 0: none is asked for
 
   // Proposals in order: those given to the log come first.

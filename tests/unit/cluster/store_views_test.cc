@@ -263,6 +263,20 @@ TEST_CASE("a life that has come to lead attests that anew") {
   CHECK(cluster.view() == "2: b2 c2?");
 }
 
+TEST_CASE("a node that has come back to lead attests what was marked by its return") {
+  Cluster cluster(3);
+  cluster.declare("q", mirrors_all());
+  for (const std::uint32_t id : {1U, 2U, 3U}) cluster.down(id);
+  CHECK(cluster.view() == "3: c1! b1! a1!");
+  const std::uint64_t before = cluster.store.last_mark();
+  cluster.up(2);
+  CHECK(cluster.view() == "4: b2 c1! a1!");
+  CHECK(cluster.store.last_mark() > before);
+  CHECK(cluster.store.apply(LeadQueues{NodeId{2}, 2, before}).outcome == Outcome::kUnchanged);
+  CHECK(cluster.lead(2) == Outcome::kDone);
+  CHECK(cluster.view() == "4: b2");
+}
+
 TEST_CASE("a view changes only from the epoch and revision that its master knows") {
   Cluster cluster(3);
   cluster.declare("q", mirrors_all());
