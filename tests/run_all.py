@@ -252,7 +252,8 @@ def run_cluster(runner):
     if not os.path.isfile(program):
         runner.fail("cluster", f"no ringtail in {runner.build}")
         return
-    for name, script, rounds in (("cluster", "run.py", "3"), ("cluster_cuts", "cuts.py", "1")):
+    for name, script, rounds in (("cluster", "run.py", "3"), ("cluster_cuts", "cuts.py", "1"),
+                                 ("mirrored", "mirrored.py", "3")):
         runner.run(name, [sys.executable, "tests/cluster/" + script, "--broker-binary", program,
                           "--rounds", rounds, "--slow", str(2 * runner.slow)], 300,
                    tally_of_last_line)
