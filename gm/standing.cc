@@ -9,11 +9,17 @@ void Member::propose(ViewChange::Kind kind, const MemberId& member) {
 
 // GM9. It counts from before the proposal on, so that whenever that is agreed on it has all that is
 // committed.
+//
+// A new master may not know yet how much its predecessor has committed: it admits nobody before an
+// entry of its own epoch is committed, and with it all before. And who is admitted has on its disk
+// what the master has there: it was confirmed, maybe, and may be all that is left one day.
 void Member::admit_complete() {
+  if (log_.epoch_at(committed_) != view_.epoch) return;
   for (const RingMember& member : view_.members) {
     if (member.standing != Standing::kJoining || commit_.counts_too(member.id)) continue;
     const Commit::Progress* progress = commit_.find(member.id);
     if (progress == nullptr || !progress->complete || progress->matched < committed_) continue;
+    if (progress->stored < stored_) continue;
     commit_.count_too(member.id);
     propose(ViewChange::Kind::kAdmit, member.id);
   }

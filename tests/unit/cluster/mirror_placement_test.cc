@@ -131,7 +131,7 @@ TEST_CASE("a wish comes and goes while the home is down") {
   cluster.no_policy();
   CHECK(cluster.view() == "4: b1 a2!");
   cluster.lead(2);
-  CHECK(cluster.view() == "on b");
+  CHECK(cluster.view() == "4: b1");
 }
 
 TEST_CASE("an argument's wish comes before the policy's") {
@@ -362,7 +362,7 @@ void check_wish(const QueueRecord& record, const Store& store) {
   const auto wish = wanted_mirrors(record.options, record.policy.get());
   CAPTURE(record.name);
   if (!wish) {
-    CHECK(record.view == nullptr);
+    CHECK((record.view == nullptr || record.view->members.front().joined > 1));
     return;
   }
   REQUIRE(record.view != nullptr);
