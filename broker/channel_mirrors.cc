@@ -76,6 +76,8 @@ void Channel::follow_masters() {
     attach(moves.fresh);
   }
   if (!moves.ended.empty() || !moves.unanswered.empty()) end_moved(moves);
+  if (!ended_ && tx_committing_)
+    tx_commit_if_settled();  // what is left of it may have been refused
 }
 
 // The queue's record has changed: whether the line stays, moves or ends.
@@ -228,9 +230,7 @@ void Channel::move_consumer(Consumer& consumer) {
   consumer.written_bytes = consumer.reported_bytes = 0;
   consumer.subscribing = 0;
   consumer.subscribe_due = asked == nullptr;
-  if (asked == nullptr) return;
-  asked->consumer = consumer.id;
-  asked->channel_limit = channel_limit(fresh);
+  if (asked != nullptr) asked->consumer = consumer.id;
 }
 
 // --- sending again ------------------------------------------------------------------------------
@@ -333,6 +333,11 @@ void Channel::ask_again() {
     entry.node = link.address.node;
     entry.queue = link.record;
     entry.waits = false;
+    if (entry.again->kind == queue::kConsume) {
+      // There may be more room than there was, or less.
+      Consumer* consumer = consumer_of(runtime::letter_cast<queue::Consume>(*entry.again).consumer);
+      if (consumer != nullptr) entry.again = subscription(*consumer);
+    }
     shard_.post(address_, link.address, entry.copy(*entry.again, entry.request, link.epoch));
   });
 }

@@ -14,7 +14,7 @@ QueueCalls::~QueueCalls() { shard_.remove(address_.actor); }
 
 void QueueCalls::ask(const cluster::metadata::QueueRecord& queue, const QueueQuestion& question,
                      Done done) {
-  if (down_.contains(queue.home)) {
+  if (down_.contains(queue.home) || (queue.view != nullptr && queue.view->vacant())) {
     done({.node_down = true});
     return;
   }

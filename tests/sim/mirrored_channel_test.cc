@@ -5,6 +5,8 @@
 #include <set>
 #include <string>
 
+#include "broker/channel.h"
+#include "broker/connection.h"
 #include "tests/sim/puppet_masters.h"
 
 namespace mirrored_channel_test {
@@ -182,12 +184,7 @@ TEST_CASE("a master that goes again: only what is still unsettled is sent") {
   sim.lead(kTwo);
   sim.begin_life(kOne);
   // It joins again and is in sync some time.
-  const auto& view = *sim.record()->view;
-  REQUIRE(view.members.size() == 2);
-  sim.apply(cluster::metadata::ChangeView{"/", "q", sim.record()->qid, view.epoch, view.revision,
-                                          cluster::metadata::ViewChangeKind::kAdmit, kOne,
-                                          view.members[1].life});
-  sim.settle();
+  sim.admit_last();
   CHECK(sim.silent());
   sim.kill(kTwo);
   CHECK(sim.take_publish(kOne, 3) == "2:b");
@@ -219,26 +216,12 @@ TEST_CASE("what was published before the queue had mirrors is refused if its mas
   select_confirms(client);
   sim.publish(client, {"a", "b"});
   CHECK(sim.take_publish(kOne, 0) == "1:a b");
-  cluster::metadata::PutPolicy policy;
-  policy.record.vhost = "/";
-  policy.record.name = "mirrors";
-  policy.record.pattern = "q";
-  policy.record.definition["ha-mode"] = std::string("nodes");
-  policy.record.definition["ha-params"] =
-      std::vector<std::string>{PuppetMasters::name_of(kOne), PuppetMasters::name_of(kTwo)};
-  sim.apply(policy);
-  sim.settle();
-  REQUIRE(sim.record()->epoch() == 1);
+  sim.set_mirrors();
   CHECK(sim.silent());
   sim.publish(client, {"c"});
   CHECK(sim.take_publish(kOne, 1) == "3:c");
   sim.say_settled(kOne, 1);
   CHECK(confirms(client) == "+1 ");
-  const auto& view = *sim.record()->view;
-  sim.apply(cluster::metadata::ChangeView{"/", "q", sim.record()->qid, view.epoch, view.revision,
-                                          cluster::metadata::ViewChangeKind::kAdmit, kTwo,
-                                          view.members.back().life});
-  sim.settle();
   sim.kill(kOne);
   CHECK(sim.take_publish(kTwo, 2) == "3:c");
   CHECK(confirms(client) == "-2 ");
@@ -651,6 +634,43 @@ TEST_CASE("a channel that ends between two masters is owed the same") {
   const auto gone = sim.take<ChannelGone>(kTwo, queue::kChannelGone);
   sim.say_answer<queue::ChannelForgotten>(kTwo, *gone);
   CHECK(sim.shard().departures().lines() == 0);
+}
+
+TEST_CASE("a channel that ends in the turn of the news is owed the same") {
+  PuppetMasters sim;
+  sim.declare();
+  AmqpClient client(sim.host);
+  sim.open(client);
+  sim.publish(client, {"a"});
+  sim.take_publish(kOne, 1);
+  const auto life = sim.shard().view().node(kOne)->life;
+  sim.node.run_on_shard(0, [&] {
+    sim.shard().metadata().store().apply(cluster::metadata::NodeDown{.node = kOne, .life = life});
+    sim.shard().for_each_connection([](broker::Connection& one) { one.close_forced("enough"); });
+  });
+  sim.settle();
+  sim.take<ChannelGone>(kOne, queue::kChannelGone);
+  CHECK(sim.take_publish(kTwo, 2) == "1:a");
+  sim.say_answer<queue::ChannelForgotten>(kTwo, *sim.take<ChannelGone>(kTwo, queue::kChannelGone));
+  CHECK(sim.shard().departures().lines() == 0);
+}
+
+TEST_CASE("a transaction of which the rest can only be refused ends") {
+  PuppetMasters sim;
+  sim.declare(false, true, false);
+  AmqpClient client(sim.host);
+  sim.open(client);
+  client.send(1, amqp::TxSelect{});
+  REQUIRE(client.await<amqp::TxSelectOk>(1));
+  sim.publish(client, {"a"});
+  client.send(1, amqp::TxCommit{});
+  sim.settle();
+  CHECK(sim.take_publish(kOne, 0) == "1:a");
+  sim.set_mirrors();
+  sim.kill(kOne);
+  ServerFrame frame;
+  REQUIRE(client.await<amqp::ChannelClose>(1, frame));
+  CHECK(frame.as<amqp::ChannelClose>().reply_code == 406);
 }
 
 TEST_CASE("who takes leave of a queue without a master does not wait") {

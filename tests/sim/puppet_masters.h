@@ -104,6 +104,29 @@ class PuppetMasters final : public runtime::RemotePost {
     both.nodes = {name_of(kOne), name_of(kTwo)};
     return both;
   }
+  // A policy gives it a copy on kTwo, which is in sync at once.
+  void set_mirrors() {
+    cluster::metadata::PutPolicy policy;
+    policy.record.vhost = "/";
+    policy.record.name = "mirrors";
+    policy.record.pattern = "q";
+    policy.record.definition["ha-mode"] = std::string("nodes");
+    policy.record.definition["ha-params"] = std::vector<std::string>{name_of(kOne), name_of(kTwo)};
+    apply(policy);
+    settle();
+    REQUIRE(record()->epoch() == 1);
+    admit_last();
+  }
+  void admit_last() {
+    const auto& view = *record()->view;
+    REQUIRE(view.members.size() == 2);
+    REQUIRE(!view.members[1].in_sync);
+    apply(cluster::metadata::ChangeView{"/", "q", record()->qid, view.epoch, view.revision,
+                                        cluster::metadata::ViewChangeKind::kAdmit,
+                                        view.members[1].node, view.members[1].life});
+    settle();
+    REQUIRE(record()->view->members[1].in_sync);
+  }
   void lead(runtime::NodeId id) {
     apply(cluster::metadata::LeadQueues{id, shard().view().node(id)->life,
                                         shard().metadata().store().last_mark()});

@@ -22,13 +22,20 @@ constexpr NodeId kOne{22};
 constexpr NodeId kTwo{33};
 constexpr runtime::Qid kQid{7};
 
-QueueRecord unmirrored(NodeId home = kOne) { return {.qid = kQid, .home = home, .name = "q"}; }
+QueueRecord unmirrored(NodeId home = kOne) {
+  QueueRecord record{kQid, home, {}};
+  record.name = "q";
+  return record;
+}
 
 QueueRecord led_by(NodeId home, std::uint64_t epoch, bool vacant = false) {
   QueueRecord record = unmirrored(home);
   auto view = std::make_shared<QueueView>();
   view->epoch = epoch;
-  view->members.push_back({.node = home, .life = 1, .in_sync = true, .ended = vacant});
+  QueueMember master{home, 1, {}};
+  master.in_sync = true;
+  master.ended = vacant;
+  view->members.push_back(master);
   record.view = view;
   return record;
 }
@@ -253,8 +260,12 @@ TEST_CASE("a question to a queue without a master has an answer") {
       } else {
         calls.queue_changed(led_by(kOne, 1, true));
       }
+      if (!gone) {
+        calls.ask(led_by(kOne, 1, true), {QueueQuestion::What::kInspect},
+                  [&](const QueueAnswer& answer) { answers += answer.node_down ? 1 : 0; });
+      }
       if (!links_first) calls.peer_changed(kOne, false);
-      CHECK(answers == 1);
+      CHECK(answers == (gone ? 1 : 2));
     }
   }
 }
