@@ -15,6 +15,7 @@ TEST_CASE("nothing is committed without one that may have been admitted by now")
   ring.change(false, {1, 2}, 1);
   ring.show();
   ring.run({1, 2});
+  ring.store(2);
   ring.member(2).completed();
   ring.run({1, 2});
   REQUIRE(ring.proposals.size() == 1);
