@@ -7,8 +7,10 @@
 #ifndef ENTRIES
 #define ENTRIES 1
 #endif
-#ifndef UNDER_WAY
-#define UNDER_WAY 1 /* frames from one node to another */
+#ifdef LATE
+#define ROOM(from, to) (len(link[(from) * 3 + (to)]) == 0) /* one frame may be under way */
+#else
+#define ROOM(from, to) 1
 #endif
 #define REVISIONS 24
 #define LENGTH 7 /* of a log */
@@ -66,7 +68,9 @@ byte entries;
 mtype = { hand_on, begins_here, report };
 /* kind, epoch, membership of sender, of receiver, previous or matched, last or stored, committed or
  * complete, the sender's log up to last */
-chan link[9] = [UNDER_WAY] of { mtype, byte, byte, byte, byte, byte, byte, int };
+#ifdef LATE
+chan link[9] = [1] of { mtype, byte, byte, byte, byte, byte, byte, int };
+#endif
 
 hidden mtype m_kind;
 hidden byte m_epoch, m_from, m_to, m_a, m_b, m_c;
@@ -114,12 +118,32 @@ inline check() {
 /* --- links ------------------------------------------------------------------------------------ */
 
 /* What is under way to a process that ends is lost; what it had sent may yet arrive. */
+#ifdef LATE
 inline lose(l) {
   do
   :: len(link[l]) > 0 -> link[l]?m_kind, m_epoch, m_from, m_to, m_a, m_b, m_c, m_log
   :: else -> break
   od
 }
+
+inline send(from, to) {
+  link[from * 3 + to]!m_kind, EPOCH(VIEW(from)), membership[from], membership[to], m_a, m_b, m_c,
+    m_log
+}
+
+inline receive(k, from) {
+  link[from * 3 + k]?m_kind, m_epoch, m_from, m_to, m_a, m_b, m_c, m_log;
+  take(k, from)
+}
+#else
+#define lose(l) skip
+inline send(from, to) {
+  m_epoch = EPOCH(VIEW(from));
+  m_from = membership[from];
+  m_to = membership[to];
+  take(to, from)
+}
+#endif
 
 /* --- lives ------------------------------------------------------------------------------------ */
 
@@ -222,7 +246,7 @@ inline append(k) {
 /* The right neighbour would take a frame of this member's. Frames that it would pass over for ever
  * are not sent. */
 #define MET(k, r) \
-  (up[r] && membership[r] != 0 && len(link[k * 3 + r]) < UNDER_WAY && \
+  (up[r] && membership[r] != 0 && ROOM(k, r) && \
    EPOCH(VIEW(r)) == EPOCH(VIEW(k)) && \
    MEMBERSHIP(VIEW(k), PLACE(VIEW(k), r)) == membership[r] && \
    PLACE(VIEW(r), r) > 0 && SLOT(VIEW(r), PLACE(VIEW(r), r) - 1) == k && \
@@ -249,15 +273,21 @@ inline send_entry(k, r) {
   :: !complete[k] && x1 < committed[k] -> x1 = committed[k]; m_kind = begins_here; x2 = x1
   :: else -> m_kind = hand_on; x2 = LEAST(x1 + 1, matched[k] - 1)
   fi;
-  link[k * 3 + r]!m_kind, EPOCH(VIEW(k)), membership[k], membership[r], x1, x2, committed[k],
-    FIRST(log[k], x2)
+  m_a = x1;
+  m_b = x2;
+  m_c = committed[k];
+  m_log = FIRST(log[k], x2);
+  send(k, r)
 }
 
 /* It keeps nothing that is committed for one that joins and lags. */
 inline send_beginning(k, r) {
-  x1 = committed[k];
-  link[k * 3 + r]!begins_here, EPOCH(VIEW(k)), membership[k], membership[r], x1, x1, x1,
-    FIRST(log[k], x1)
+  m_kind = begins_here;
+  m_a = committed[k];
+  m_b = m_a;
+  m_c = m_a;
+  m_log = FIRST(log[k], m_a);
+  send(k, r)
 }
 
 #define HANDS_ON(k, r) \
@@ -276,58 +306,56 @@ inline begin_behind_gap(k) {
   stored[k] = m_a;
   matched[k] = m_a + 1;
 #ifndef M_GM8
-  complete[k] = 0
+  complete[k] = 0;
 #endif
+  check()
 }
 
-/* GM7. Nobody in sync comes here. One that joins keeps aside what it has and begins anew. */
+/* GM7. Nobody in sync comes here. One that joins keeps aside what differs, also on its disk. */
 inline diverge(k) {
   assert(!IN_SYNC(VIEW(k), PLACE(VIEW(k), k)));
-  log[k] = 0;
-  committed[k] = 0;
-  stored[k] = 0;
-  matched[k] = 0;
-  complete[k] = 1
+#ifdef M_WIPE
+  committed[k] = m_a;
+  stored[k] = 0
+#else
+  committed[k] = m_a;
+  stored[k] = LEAST(stored[k], m_a)
+#endif
 }
 
 #define HAS_OF_ORIGIN(k, n) \
   ((n) == 0 || (matched[k] > 0 && (n) < matched[k]) || AT(log[k], n) == AT(m_log, n))
 
 inline take_frame(k) {
-  fresh = 1; /* it is as it should be */
   if
   :: m_b > m_a && !HAS_OF_ORIGIN(k, m_b) ->
     if
-    :: m_b <= committed[k] -> diverge(k); fresh = 0
-    :: else ->
-      /* GM4 */
-      log[k] = FIRST(log[k], m_a);
-      assert(AT(m_log, m_b) >= AT(log[k], m_a) || m_a == 0);
-      log[k] = log[k] | (AT(m_log, m_b) << (3 * m_a))
-    fi
+    :: m_b <= committed[k] -> diverge(k)
+    :: else
+    fi;
+    /* GM4 */
+    log[k] = FIRST(log[k], m_a);
+    assert(m_a == 0 || AT(m_log, m_b) >= AT(log[k], m_a));
+    log[k] = log[k] | (AT(m_log, m_b) << (3 * m_a));
+    check()
   :: else
   fi;
   if
-  :: fresh ->
-    if
-    :: matched[k] < m_b + 1 -> matched[k] = m_b + 1
-    :: else
-    fi;
-    if
-    :: LEAST(m_c, matched[k] - 1) > committed[k] ->
-      committed[k] = LEAST(m_c, matched[k] - 1);
-      /* S4: what members hold to be committed is the same everywhere. */
-      assert(EPOCH(VIEW(k)) < lossy_epoch ||
-        (committed[k] <= committed_number &&
-         FIRST(log[k], committed[k]) == FIRST(committed_log, committed[k])))
-    :: else
-    fi
+  :: matched[k] < m_b + 1 -> matched[k] = m_b + 1
+  :: else
+  fi;
+  if
+  :: LEAST(m_c, matched[k] - 1) > committed[k] ->
+    committed[k] = LEAST(m_c, matched[k] - 1);
+    /* S4: what members hold to be committed is the same everywhere. */
+    assert(EPOCH(VIEW(k)) < lossy_epoch ||
+      (committed[k] <= committed_number &&
+       FIRST(log[k], committed[k]) == FIRST(committed_log, committed[k])))
   :: else
   fi
 }
 
-inline receive(k, from) {
-  link[from * 3 + k]?m_kind, m_epoch, m_from, m_to, m_a, m_b, m_c, m_log;
+inline take(k, from) {
   place = PLACE(VIEW(k), k);
   if
   :: !TAKES_PART(k) || m_epoch != EPOCH(VIEW(k)) || m_to != membership[k] ||
@@ -456,34 +484,40 @@ inline propose_admission(k, who) {
 #define TO_REPORT(k) LEAST(stored[k], matched[k] - 1)
 #define REPORTS(k, to) \
   (TAKES_PART(k) && matched[k] > 0 && IS_MASTER(to) && MASTER(VIEW(k)) == to && \
-   EPOCH(VIEW(to)) == EPOCH(VIEW(k)) && len(link[k * 3 + to]) < UNDER_WAY && \
+   EPOCH(VIEW(to)) == EPOCH(VIEW(k)) && ROOM(k, to) && \
    MEMBERSHIP(VIEW(k), 0) == membership[to] && \
    MEMBERSHIP(VIEW(to), PLACE(VIEW(to), k)) == membership[k] && \
    (p_matched[to * 3 + k] < matched[k] - 1 || p_stored[to * 3 + k] < TO_REPORT(k) || \
     p_complete[to * 3 + k] != complete[k]))
 
 inline send_report(k, to) {
-  link[k * 3 + to]!report, EPOCH(VIEW(k)), membership[k], membership[to], matched[k] - 1,
-    TO_REPORT(k), complete[k], 0
+  m_kind = report;
+  m_a = matched[k] - 1;
+  m_b = TO_REPORT(k);
+  m_c = complete[k];
+  m_log = 0;
+  send(k, to)
 }
 
 /* --- everything that a node can do, or that can happen to it ---------------------------------- */
 
 proctype Node(byte me, one, other) {
 end: do
-  :: d_step { up[me] && seen[me] < revision -> peer = seen[me] + 1; see_view(me, peer); check() }
+  :: d_step { up[me] && seen[me] < revision -> peer = seen[me] + 1; see_view(me, peer); skip }
   :: d_step { IS_MASTER(me) && entries < ENTRIES -> append(me); entries++ }
 
-  :: d_step { HANDS_ON(me, one) -> send_entry(me, one) }
-  :: d_step { HANDS_ON(me, other) -> send_entry(me, other) }
+  :: d_step { HANDS_ON(me, one) -> send_entry(me, one); skip }
+  :: d_step { HANDS_ON(me, other) -> send_entry(me, other); skip }
 #ifndef NO_GAPS
-  :: d_step { MAY_BEGIN_LATE(me, one) -> send_beginning(me, one) }
-  :: d_step { MAY_BEGIN_LATE(me, other) -> send_beginning(me, other) }
+  :: d_step { MAY_BEGIN_LATE(me, one) -> send_beginning(me, one); skip }
+  :: d_step { MAY_BEGIN_LATE(me, other) -> send_beginning(me, other); skip }
 #endif
-  :: d_step { len(link[one * 3 + me]) > 0 -> receive(me, one); check() }
-  :: d_step { len(link[other * 3 + me]) > 0 -> receive(me, other); check() }
-  :: d_step { REPORTS(me, one) -> send_report(me, one) }
-  :: d_step { REPORTS(me, other) -> send_report(me, other) }
+#ifdef LATE
+  :: d_step { len(link[one * 3 + me]) > 0 -> receive(me, one); skip }
+  :: d_step { len(link[other * 3 + me]) > 0 -> receive(me, other); skip }
+#endif
+  :: d_step { REPORTS(me, one) -> send_report(me, one); skip }
+  :: d_step { REPORTS(me, other) -> send_report(me, other); skip }
   :: d_step { up[me] && stored[me] < committed[me] -> stored[me]++ }
   :: d_step { BROUGHT_BY(me, one) || BROUGHT_BY(me, other) -> complete[me] = 1 }
 
