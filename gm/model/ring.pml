@@ -12,7 +12,7 @@
 #else
 #define ROOM(from, to) 1
 #endif
-#define REVISIONS 24
+#define REVISIONS 16
 #define LENGTH 7 /* of a log */
 #define NOBODY 3
 
@@ -34,7 +34,6 @@ byte committed_number = 1; /* since this epoch: the last in which all members in
 byte lossy_epoch;
 int confirmed_log = 1;     /* what any publisher was told is safe */
 byte confirmed_number = 1;
-int committers;            /* of each epoch: two bits, the node + 1 */
 
 /* --- the directory (directory.pml) ------------------------------------------------------------ */
 byte revision = 1;
@@ -145,6 +144,64 @@ inline send(from, to) {
 }
 #endif
 
+/* --- reports ---------------------------------------------------------------------------------- */
+
+inline take_report(k, from) {
+  if
+  :: p_matched[k * 3 + from] < m_a -> p_matched[k * 3 + from] = m_a
+  :: else
+  fi;
+  if
+  :: p_stored[k * 3 + from] < m_b -> p_stored[k * 3 + from] = m_b
+  :: else
+  fi;
+  p_complete[k * 3 + from] = m_c
+}
+
+#define TO_REPORT(k) LEAST(stored[k], matched[k] - 1)
+#define REPORTS(k, to) \
+  (TAKES_PART(k) && matched[k] > 0 && to != k && IS_MASTER(to) && MASTER(VIEW(k)) == to && \
+   EPOCH(VIEW(to)) == EPOCH(VIEW(k)) && ROOM(k, to) && \
+   MEMBERSHIP(VIEW(k), 0) == membership[to] && \
+   MEMBERSHIP(VIEW(to), PLACE(VIEW(to), k)) == membership[k] && \
+   (p_matched[to * 3 + k] < matched[k] - 1 || p_stored[to * 3 + k] < TO_REPORT(k) || \
+    p_complete[to * 3 + k] != complete[k]))
+
+inline send_report(k, to) {
+  m_kind = report;
+  m_a = matched[k] - 1;
+  m_b = TO_REPORT(k);
+  m_c = complete[k];
+  m_log = 0;
+#ifdef LATE
+  send(k, to)
+#else
+  take_report(to, k)
+#endif
+}
+
+/* What a member reports enables the master to do more, never less: so unless frames may be late it
+ * does so at once, and the master takes its time. */
+#ifdef LATE
+#define report_all() skip
+#define report_of(k) skip
+#else
+inline report_of(k) {
+  if
+  :: REPORTS(k, 0) -> send_report(k, 0)
+  :: REPORTS(k, 1) -> send_report(k, 1)
+  :: REPORTS(k, 2) -> send_report(k, 2)
+  :: else
+  fi
+}
+
+inline report_all() {
+  report_of(0);
+  report_of(1);
+  report_of(2)
+}
+#endif
+
 /* --- lives ------------------------------------------------------------------------------------ */
 
 inline forget_progress(k) {
@@ -160,27 +217,46 @@ inline forget_progress(k) {
   counted_too[k] = 0
 }
 
-/* Views that everybody has seen. */
+/* Views that everybody has seen are forgotten, and revisions counted from there. */
 inline tidy() {
   x1 = revision;
-  x2 = 0;
-  do
-  :: x2 < 3 ->
+  if
+  :: up[0] && seen[0] < x1 -> x1 = seen[0]
+  :: else
+  fi;
+  if
+  :: up[1] && seen[1] < x1 -> x1 = seen[1]
+  :: else
+  fi;
+  if
+  :: up[2] && seen[2] < x1 -> x1 = seen[2]
+  :: else
+  fi;
+  x1--;
+  if
+  :: x1 > 0 ->
+    x2 = 1;
+    do
+    :: x2 + x1 <= revision -> view[x2] = view[x2 + x1]; x2++
+    :: x2 + x1 > revision && x2 <= revision -> view[x2] = 0; x2++
+    :: else -> break
+    od;
+    revision = revision - x1;
+    marked = (marked > x1 -> marked - x1 : 0);
     if
-    :: up[x2] && seen[x2] < x1 -> x1 = seen[x2]
+    :: up[0] -> seen[0] = seen[0] - x1
     :: else
     fi;
-    x2++
-  :: else -> break
-  od;
-  do
-  :: x1 > 1 -> x1--;
     if
-    :: view[x1] == 0 -> break
-    :: else -> view[x1] = 0
+    :: up[1] -> seen[1] = seen[1] - x1
+    :: else
+    fi;
+    if
+    :: up[2] -> seen[2] = seen[2] - x1
+    :: else
     fi
-  :: else -> break
-  od
+  :: else
+  fi
 }
 
 /* What is not on the disk is gone. */
@@ -231,7 +307,8 @@ inline see_view(k, next) {
     append(k)
   :: else
   fi;
-  tidy()
+  tidy();
+  report_all()
 }
 
 inline append(k) {
@@ -363,15 +440,7 @@ inline take(k, from) {
   :: else ->
     if
     :: m_kind == report && MASTER(VIEW(k)) == k ->
-      if
-      :: p_matched[k * 3 + from] < m_a -> p_matched[k * 3 + from] = m_a
-      :: else
-      fi;
-      if
-      :: p_stored[k * 3 + from] < m_b -> p_stored[k * 3 + from] = m_b
-      :: else
-      fi;
-      p_complete[k * 3 + from] = m_c
+      take_report(k, from)
     :: m_kind != report && place > 0 && SLOT(VIEW(k), place - 1) == from ->
       if
       :: HAS_OF_ORIGIN(k, m_a) ->
@@ -430,9 +499,13 @@ inline commit(k) {
   :: x1 > committed[k] ->
     committed[k] = x1;
     /* S3: one master commits in an epoch. */
-    x3 = EPOCH(VIEW(k));
-    assert(((committers >> (2 * x3)) & 3) == 0 || ((committers >> (2 * x3)) & 3) == k + 1);
-    committers = committers | ((k + 1) << (2 * x3));
+    x3 = 0;
+    do
+    :: x3 < 3 ->
+      assert(x3 == k || !IS_MASTER(x3) || EPOCH(VIEW(x3)) != EPOCH(VIEW(k)));
+      x3++
+    :: else -> break
+    od;
     if
     :: EPOCH(VIEW(k)) >= lossy_epoch ->
       /* S3, S4: there is one sequence of what is committed, whoever commits and whenever. */
@@ -481,24 +554,6 @@ inline propose_admission(k, who) {
   (alive[k] && MASTER(view[revision]) == k && MEMBERSHIP(view[revision], 0) == membership[k] && \
    EPOCH(view[revision]) == EPOCH(VIEW(k)))
 
-#define TO_REPORT(k) LEAST(stored[k], matched[k] - 1)
-#define REPORTS(k, to) \
-  (TAKES_PART(k) && matched[k] > 0 && IS_MASTER(to) && MASTER(VIEW(k)) == to && \
-   EPOCH(VIEW(to)) == EPOCH(VIEW(k)) && ROOM(k, to) && \
-   MEMBERSHIP(VIEW(k), 0) == membership[to] && \
-   MEMBERSHIP(VIEW(to), PLACE(VIEW(to), k)) == membership[k] && \
-   (p_matched[to * 3 + k] < matched[k] - 1 || p_stored[to * 3 + k] < TO_REPORT(k) || \
-    p_complete[to * 3 + k] != complete[k]))
-
-inline send_report(k, to) {
-  m_kind = report;
-  m_a = matched[k] - 1;
-  m_b = TO_REPORT(k);
-  m_c = complete[k];
-  m_log = 0;
-  send(k, to)
-}
-
 /* --- everything that a node can do, or that can happen to it ---------------------------------- */
 
 proctype Node(byte me, one, other) {
@@ -506,20 +561,22 @@ end: do
   :: d_step { up[me] && seen[me] < revision -> peer = seen[me] + 1; see_view(me, peer); skip }
   :: d_step { IS_MASTER(me) && entries < ENTRIES -> append(me); entries++ }
 
-  :: d_step { HANDS_ON(me, one) -> send_entry(me, one); skip }
-  :: d_step { HANDS_ON(me, other) -> send_entry(me, other); skip }
+  :: d_step { HANDS_ON(me, one) -> send_entry(me, one); report_of(one); skip }
+  :: d_step { HANDS_ON(me, other) -> send_entry(me, other); report_of(other); skip }
 #ifndef NO_GAPS
-  :: d_step { MAY_BEGIN_LATE(me, one) -> send_beginning(me, one); skip }
-  :: d_step { MAY_BEGIN_LATE(me, other) -> send_beginning(me, other); skip }
+  :: d_step { MAY_BEGIN_LATE(me, one) -> send_beginning(me, one); report_of(one); skip }
+  :: d_step { MAY_BEGIN_LATE(me, other) -> send_beginning(me, other); report_of(other); skip }
 #endif
 #ifdef LATE
   :: d_step { len(link[one * 3 + me]) > 0 -> receive(me, one); skip }
   :: d_step { len(link[other * 3 + me]) > 0 -> receive(me, other); skip }
 #endif
+#ifdef LATE
   :: d_step { REPORTS(me, one) -> send_report(me, one); skip }
   :: d_step { REPORTS(me, other) -> send_report(me, other); skip }
-  :: d_step { up[me] && stored[me] < committed[me] -> stored[me]++ }
-  :: d_step { BROUGHT_BY(me, one) || BROUGHT_BY(me, other) -> complete[me] = 1 }
+#endif
+  :: d_step { up[me] && stored[me] < committed[me] -> stored[me]++; report_of(me); skip }
+  :: d_step { BROUGHT_BY(me, one) || BROUGHT_BY(me, other) -> complete[me] = 1; report_of(me); skip }
 
   :: d_step { IS_MASTER(me) && MAY_COMMIT(me) && (CAN_COMMIT(me) || CAN_CONFIRM(me)) ->
       commit(me); check() }
@@ -540,8 +597,10 @@ end: do
 
   /* The process ends, to come back or not. */
   :: d_step { up[me] && failures < FAILURES -> failures++; end_process(me); tidy(); check() }
+#ifdef GONE
   :: d_step { up[me] && failures < FAILURES && !gone[0] && !gone[1] && !gone[2] ->
       failures++; gone[me] = 1; end_process(me); tidy(); check() }
+#endif
   /* The directory finds that the life has ended: it has, or the node is cut off. */
   :: d_step { alive[me] && (!up[me] || failures < FAILURES) ->
       if
@@ -578,10 +637,12 @@ end: do
 /* All lose power at once; one of them may never come back. */
 active proctype Power() {
 end: do
+  :: ALL_END(3)
+#ifdef GONE
   :: ALL_END(0)
   :: ALL_END(1)
   :: ALL_END(2)
-  :: ALL_END(3)
+#endif
   od
 }
 #endif
