@@ -13,6 +13,9 @@
 #define ROOM(from, to) 1
 #endif
 #define REVISIONS 16
+#ifndef REACH
+#define REACH 0
+#endif
 #define LENGTH 7 /* of a log */
 #define NOBODY 3
 
@@ -81,7 +84,11 @@ hidden byte fresh;
 #define TAKES_PART(k) (up[k] && membership[k] != 0)
 #define IS_MASTER(k) (TAKES_PART(k) && MASTER(VIEW(k)) == k)
 #define RIGHT(k) SLOT(VIEW(k), PLACE(VIEW(k), k) + 1)
+#ifdef M_GM6
+#define COUNTS(v, i, too) (i < 2 && SLOT(v, i) != NOBODY && IN_SYNC(v, i))
+#else
 #define COUNTS(v, i, too) (SLOT(v, i) != NOBODY && (IN_SYNC(v, i) || HAS_BIT(too, SLOT(v, i))))
+#endif
 
 /* --- the properties --------------------------------------------------------------------------- */
 
@@ -158,18 +165,23 @@ inline take_report(k, from) {
   p_complete[k * 3 + from] = m_c
 }
 
-#define TO_REPORT(k) LEAST(stored[k], matched[k] - 1)
+#ifdef M_GM5
+#define MATCHED(k) LAST(log[k])
+#else
+#define MATCHED(k) (matched[k] - 1) /* GM5 */
+#endif
+#define TO_REPORT(k) LEAST(stored[k], MATCHED(k))
 #define REPORTS(k, to) \
   (TAKES_PART(k) && matched[k] > 0 && to != k && IS_MASTER(to) && MASTER(VIEW(k)) == to && \
    EPOCH(VIEW(to)) == EPOCH(VIEW(k)) && ROOM(k, to) && \
    MEMBERSHIP(VIEW(k), 0) == membership[to] && \
    MEMBERSHIP(VIEW(to), PLACE(VIEW(to), k)) == membership[k] && \
-   (p_matched[to * 3 + k] < matched[k] - 1 || p_stored[to * 3 + k] < TO_REPORT(k) || \
+   (p_matched[to * 3 + k] < MATCHED(k) || p_stored[to * 3 + k] < TO_REPORT(k) || \
     p_complete[to * 3 + k] != complete[k]))
 
 inline send_report(k, to) {
   m_kind = report;
-  m_a = matched[k] - 1;
+  m_a = MATCHED(k);
   m_b = TO_REPORT(k);
   m_c = complete[k];
   m_log = 0;
@@ -277,7 +289,13 @@ inline see_view(k, next) {
   fresh = (seen[k] == 0 || EPOCH(view[seen[k]]) != EPOCH(view[next]));
   x2 = MEMBERSHIP(view[next], PLACE(view[next], k));
   if
-  :: fresh || x2 != membership[k] -> matched[k] = 0; forget_progress(k)
+  :: fresh || x2 != membership[k] ->
+    matched[k] = 0;
+#ifdef M_GM7
+    log[k] = FIRST(log[k], stored[k]);
+    committed[k] = stored[k];
+#endif
+    forget_progress(k)
   :: else ->
     counted_too[k] = 0;
     x1 = 0;
@@ -329,16 +347,22 @@ inline append(k) {
    PLACE(VIEW(r), r) > 0 && SLOT(VIEW(r), PLACE(VIEW(r), r) - 1) == k && \
    MEMBERSHIP(VIEW(r), PLACE(VIEW(r), k)) == membership[k])
 #define LACKS(r, k) \
-  (matched[r] < matched[k] || committed[r] < LEAST(committed[k], matched[r] - 1))
+  (matched[r] < MAY_SEND(k) || committed[r] < LEAST(committed[k], matched[r] - 1))
 
 /* Asking what the right neighbour has is one step here: the last position that both have. */
+#ifdef M_GM3
+#define MAY_SEND(k) (LAST(log[k]) + 1)
+#else
+#define MAY_SEND(k) matched[k] /* GM3 */
+#endif
+
 inline common(k, r) {
   x1 = 0;
   if
-  :: matched[r] > 0 -> x1 = LEAST(matched[r], matched[k]) - 1
+  :: matched[r] > 0 -> x1 = LEAST(matched[r], MAY_SEND(k)) - 1
   :: else ->
     do
-    :: x1 + 1 < matched[k] && AT(log[k], x1 + 1) == AT(log[r], x1 + 1) -> x1++
+    :: x1 + 1 < MAY_SEND(k) && AT(log[k], x1 + 1) == AT(log[r], x1 + 1) -> x1++
     :: else -> break
     od
   fi
@@ -348,7 +372,7 @@ inline send_entry(k, r) {
   common(k, r);
   if
   :: !complete[k] && x1 < committed[k] -> x1 = committed[k]; m_kind = begins_here; x2 = x1
-  :: else -> m_kind = hand_on; x2 = LEAST(x1 + 1, matched[k] - 1)
+  :: else -> m_kind = hand_on; x2 = LEAST(x1 + 1, MAY_SEND(k) - 1)
   fi;
   m_a = x1;
   m_b = x2;
@@ -368,7 +392,7 @@ inline send_beginning(k, r) {
 }
 
 #define HANDS_ON(k, r) \
-  (TAKES_PART(k) && matched[k] > 0 && RIGHT(k) == r && MET(k, r) && LACKS(r, k))
+  (TAKES_PART(k) && MAY_SEND(k) > 0 && RIGHT(k) == r && MET(k, r) && LACKS(r, k))
 #define MAY_BEGIN_LATE(k, r) \
   (TAKES_PART(k) && matched[k] > 0 && RIGHT(k) == r && MET(k, r) && complete[k] && \
    !IN_SYNC(VIEW(k), PLACE(VIEW(k), r)) && LAST(log[r]) < committed[k])
@@ -390,6 +414,7 @@ inline begin_behind_gap(k) {
 
 /* GM7. Nobody in sync comes here. One that joins keeps aside what differs, also on its disk. */
 inline diverge(k) {
+  assert(REACH != 4);
   assert(!IN_SYNC(VIEW(k), PLACE(VIEW(k), k)));
 #ifdef M_WIPE
   committed[k] = m_a;
@@ -410,6 +435,12 @@ inline take_frame(k) {
     :: m_b <= committed[k] -> diverge(k)
     :: else
     fi;
+#ifdef M_GM4
+    if
+    :: LAST(log[k]) >= m_b -> m_log = log[k]
+    :: else
+    fi;
+#endif
     /* GM4 */
     log[k] = FIRST(log[k], m_a);
     assert(m_a == 0 || AT(m_log, m_b) >= AT(log[k], m_a));
@@ -432,11 +463,23 @@ inline take_frame(k) {
   fi
 }
 
+#ifdef M_GM1
+#define FORMER(k) 0
+#else
+#define FORMER(k) (m_epoch != EPOCH(VIEW(k)))
+#endif
+#ifdef M_GM2
+#define ANOTHER(k, from) 0
+#else
+#define ANOTHER(k, from) \
+  (m_to != membership[k] || m_from != MEMBERSHIP(VIEW(k), PLACE(VIEW(k), from)))
+#endif
+#define PASSED_OVER(k, from) (FORMER(k) || ANOTHER(k, from)) /* GM1, GM2 */
+
 inline take(k, from) {
   place = PLACE(VIEW(k), k);
   if
-  :: !TAKES_PART(k) || m_epoch != EPOCH(VIEW(k)) || m_to != membership[k] ||
-     m_from != MEMBERSHIP(VIEW(k), PLACE(VIEW(k), from)) /* GM1, GM2 */
+  :: !TAKES_PART(k) || PASSED_OVER(k, from)
   :: else ->
     if
     :: m_kind == report && MASTER(VIEW(k)) == k ->
@@ -458,6 +501,17 @@ inline take(k, from) {
 
 /* --- the master ------------------------------------------------------------------------------- */
 
+#ifdef M_CONFIRM
+#define ON_DISK(k) committed[k]
+#define STORED_LEAST(k) skip
+#define STORED_BY(k, i) 1
+#else
+#define ON_DISK(k) stored[k]
+#define STORED_LEAST(k) x2 = LEAST(x2, p_stored[k * 3 + x3])
+#define STORED_BY(k, i) (!COUNTS(VIEW(k), i, counted_too[k]) || SLOT(VIEW(k), i) == k || \
+  p_stored[k * 3 + SLOT(VIEW(k), i)] > confirmed_number)
+#endif
+
 /* How far all that count have all entries, and have them on their disks: x1, x2 (GM6, GM9). */
 inline least_of_all(k) {
   x1 = 7;
@@ -469,8 +523,8 @@ inline least_of_all(k) {
     :: COUNTS(VIEW(k), place, counted_too[k]) ->
       x3 = SLOT(VIEW(k), place);
       if
-      :: x3 == k -> x1 = LEAST(x1, matched[k] - 1); x2 = LEAST(x2, stored[k])
-      :: else -> x1 = LEAST(x1, p_matched[k * 3 + x3]); x2 = LEAST(x2, p_stored[k * 3 + x3])
+      :: x3 == k -> x1 = LEAST(x1, matched[k] - 1); x2 = LEAST(x2, ON_DISK(k))
+      :: else -> x1 = LEAST(x1, p_matched[k * 3 + x3]); STORED_LEAST(k)
       fi
     :: else
     fi;
@@ -481,11 +535,9 @@ inline least_of_all(k) {
 
 #define MATCHED_BY(k, i) (!COUNTS(VIEW(k), i, counted_too[k]) || SLOT(VIEW(k), i) == k || \
   p_matched[k * 3 + SLOT(VIEW(k), i)] > committed[k])
-#define STORED_BY(k, i) (!COUNTS(VIEW(k), i, counted_too[k]) || SLOT(VIEW(k), i) == k || \
-  p_stored[k * 3 + SLOT(VIEW(k), i)] > confirmed_number)
 #define CAN_COMMIT(k) (matched[k] - 1 > committed[k] && MATCHED_BY(k, 0) && MATCHED_BY(k, 1) && \
   MATCHED_BY(k, 2))
-#define CAN_CONFIRM(k) (stored[k] > confirmed_number && STORED_BY(k, 0) && STORED_BY(k, 1) && \
+#define CAN_CONFIRM(k) (ON_DISK(k) > confirmed_number && STORED_BY(k, 0) && STORED_BY(k, 1) && \
   STORED_BY(k, 2))
 #ifdef M_NO_LEAD
 #define MAY_COMMIT(k) 1
@@ -521,6 +573,11 @@ inline commit(k) {
   fi;
   if
   :: x2 > confirmed_number ->
+    /* What has to be seen to happen: a master that was promoted confirms; one that led after all
+     * had ended does; one that was evicted, or has lived before, and was admitted again does. */
+    assert(REACH != 1 || EPOCH(VIEW(k)) == 1 || lossy_epoch != 0);
+    assert(REACH != 2 || lossy_epoch == 0);
+    assert(REACH != 3 || MEMBERSHIP(VIEW(k), 0) == 1 || lossy_epoch != 0);
     /* S1 */
     assert(FIRST(log[k], confirmed_number) == confirmed_log);
     confirmed_number = x2;
@@ -554,6 +611,12 @@ inline propose_admission(k, who) {
   (alive[k] && MASTER(view[revision]) == k && MEMBERSHIP(view[revision], 0) == membership[k] && \
    EPOCH(view[revision]) == EPOCH(VIEW(k)))
 
+#ifdef M_DISK
+#define MAY_STORE(k) LAST(log[k])
+#else
+#define MAY_STORE(k) committed[k] /* GM6 */
+#endif
+
 /* --- everything that a node can do, or that can happen to it ---------------------------------- */
 
 proctype Node(byte me, one, other) {
@@ -575,7 +638,7 @@ end: do
   :: d_step { REPORTS(me, one) -> send_report(me, one); skip }
   :: d_step { REPORTS(me, other) -> send_report(me, other); skip }
 #endif
-  :: d_step { up[me] && stored[me] < committed[me] -> stored[me]++; report_of(me); skip }
+  :: d_step { up[me] && stored[me] < MAY_STORE(me) -> stored[me]++; report_of(me); skip }
   :: d_step { BROUGHT_BY(me, one) || BROUGHT_BY(me, other) -> complete[me] = 1; report_of(me); skip }
 
   :: d_step { IS_MASTER(me) && MAY_COMMIT(me) && (CAN_COMMIT(me) || CAN_CONFIRM(me)) ->
@@ -612,10 +675,12 @@ end: do
   :: d_step { (!up[me] && !gone[me]) || (up[me] && !alive[me]) ->
       end_process(me);
       view_open();
+#ifndef M_4A2
       if
       :: alive[me] -> view_end_life(me)
       :: else
       fi;
+#endif
       alive[me] = 1;
       up[me] = 1;
       view_close(me);
