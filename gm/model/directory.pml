@@ -66,7 +66,7 @@ inline view_put_in(k, where, sync, which) {
   if
   :: which != 0 -> d_membership[where] = which
   :: else ->
-    assert(memberships[k] < 7);
+    assert(memberships[k] < 7); /* the model's own bound */
     memberships[k]++;
     d_membership[where] = memberships[k]
   fi;
@@ -153,7 +153,7 @@ inline view_close(back) {
   view_place(1);
   view_place(2);
   revision++;
-  assert(revision < REVISIONS && d_epoch < 7);
+  assert(revision < REVISIONS && d_epoch < 8); /* the model's own bounds */
   view[revision] = d_epoch | (d_ended << 3) | (3 << 12);
   d_i = 0;
   do

@@ -592,8 +592,15 @@ inline commit(k) {
 #define STORED_ENOUGH(k, who) (p_stored[k * 3 + who] >= stored[k])
 #endif
 
+/* Only who has committed an entry of its own epoch knows all that was committed before (GM9). */
+#ifdef M_ADMIT_EARLY
+#define KNOWS_COMMITTED(k) 1
+#else
+#define KNOWS_COMMITTED(k) (AT(log[k], committed[k]) == EPOCH(VIEW(k)))
+#endif
+
 #define CAN_ADMIT(k, who) \
-  (IS_MASTER(k) && LED(VIEW(k)) && PLACE(VIEW(k), who) < 3 && \
+  (IS_MASTER(k) && LED(VIEW(k)) && KNOWS_COMMITTED(k) && PLACE(VIEW(k), who) < 3 && \
    !IN_SYNC(VIEW(k), PLACE(VIEW(k), who)) && !HAS_BIT(counted_too[k], who) && \
    p_complete[k * 3 + who] && p_matched[k * 3 + who] >= committed[k] && STORED_ENOUGH(k, who))
 
@@ -690,16 +697,18 @@ end: do
 }
 
 #ifdef POWER
+bit dark;
+
 #define ALL_END(stays) \
-  d_step { failures < FAILURES && up[0] && up[1] && up[2] && !gone[0] && !gone[1] && !gone[2] -> \
-    failures++; end_process(0); end_process(1); end_process(2); \
+  d_step { !dark && failures < FAILURES && up[0] && up[1] && up[2] && !gone[0] && !gone[1] && !gone[2] -> \
+    failures++; dark = 1; end_process(0); end_process(1); end_process(2); \
     if \
     :: stays < 3 -> gone[stays] = 1 \
     :: else \
     fi; \
     tidy(); check() }
 
-/* All lose power at once; one of them may never come back. */
+/* All lose power at once, once; one of them may never come back. */
 active proctype Power() {
 end: do
   :: ALL_END(3)
