@@ -115,9 +115,6 @@ inline view_fill_vacancy(k, back) {
     view_take_out(k);
     view_put_in(k, 0, 1, 0);
     d_ended = d_ended & ~BIT(k);
-#ifdef M_LEAD_AT_RETURN
-    d_ended = 0;
-#endif
     d_epoch++;
     marked = revision + 1;
     /* What was committed and not confirmed may be lost here. */

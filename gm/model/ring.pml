@@ -167,12 +167,14 @@ inline take_report(k, from) {
 
 #ifdef M_GM5
 #define MATCHED(k) LAST(log[k])
+#define HAS_MATCHED(k) 1
 #else
+#define HAS_MATCHED(k) (matched[k] > 0)
 #define MATCHED(k) (matched[k] - 1) /* GM5 */
 #endif
 #define TO_REPORT(k) LEAST(stored[k], MATCHED(k))
 #define REPORTS(k, to) \
-  (TAKES_PART(k) && matched[k] > 0 && to != k && IS_MASTER(to) && MASTER(VIEW(k)) == to && \
+  (TAKES_PART(k) && HAS_MATCHED(k) && to != k && IS_MASTER(to) && MASTER(VIEW(k)) == to && \
    EPOCH(VIEW(to)) == EPOCH(VIEW(k)) && ROOM(k, to) && \
    MEMBERSHIP(VIEW(k), 0) == membership[to] && \
    MEMBERSHIP(VIEW(to), PLACE(VIEW(to), k)) == membership[k] && \
@@ -406,9 +408,7 @@ inline begin_behind_gap(k) {
   committed[k] = m_a;
   stored[k] = m_a;
   matched[k] = m_a + 1;
-#ifndef M_GM8
   complete[k] = 0;
-#endif
   check()
 }
 
@@ -416,13 +416,8 @@ inline begin_behind_gap(k) {
 inline diverge(k) {
   assert(REACH != 4);
   assert(!IN_SYNC(VIEW(k), PLACE(VIEW(k), k)));
-#ifdef M_WIPE
-  committed[k] = m_a;
-  stored[k] = 0
-#else
   committed[k] = m_a;
   stored[k] = LEAST(stored[k], m_a)
-#endif
 }
 
 #define HAS_OF_ORIGIN(k, n) \
@@ -574,10 +569,10 @@ inline commit(k) {
   if
   :: x2 > confirmed_number ->
     /* What has to be seen to happen: a master that was promoted confirms; one that led after all
-     * had ended does; one that was evicted, or has lived before, and was admitted again does. */
+     * had ended does; one does with a member that has come back. */
     assert(REACH != 1 || EPOCH(VIEW(k)) == 1 || lossy_epoch != 0);
     assert(REACH != 2 || lossy_epoch == 0);
-    assert(REACH != 3 || MEMBERSHIP(VIEW(k), 0) == 1 || lossy_epoch != 0);
+    assert(REACH != 3 || lossy_epoch != 0 || !IN_SYNC(VIEW(k), 2) || MEMBERSHIP(VIEW(k), 2) == 1);
     /* S1 */
     assert(FIRST(log[k], confirmed_number) == confirmed_log);
     confirmed_number = x2;
@@ -599,10 +594,16 @@ inline commit(k) {
 #define KNOWS_COMMITTED(k) (AT(log[k], committed[k]) == EPOCH(VIEW(k)))
 #endif
 
+#ifdef M_GM8
+#define COMPLETE_ENOUGH(k, who) 1
+#else
+#define COMPLETE_ENOUGH(k, who) p_complete[k * 3 + who]
+#endif
+
 #define CAN_ADMIT(k, who) \
   (IS_MASTER(k) && LED(VIEW(k)) && KNOWS_COMMITTED(k) && PLACE(VIEW(k), who) < 3 && \
    !IN_SYNC(VIEW(k), PLACE(VIEW(k), who)) && !HAS_BIT(counted_too[k], who) && \
-   p_complete[k * 3 + who] && p_matched[k * 3 + who] >= committed[k] && STORED_ENOUGH(k, who))
+   COMPLETE_ENOUGH(k, who) && p_matched[k * 3 + who] >= committed[k] && STORED_ENOUGH(k, who))
 
 inline propose_admission(k, who) {
 #ifndef M_GM9
@@ -654,6 +655,7 @@ end: do
   :: d_step { CAN_ADMIT(me, other) -> propose_admission(me, other) }
   /* The directory agrees; the proposal may also be lost. */
   :: d_step { HAS_BIT(admissions, me) ->
+      admissions = admissions & ~BIT(me);
       view_open(); view_admit(me); view_close(NOBODY); check() }
   /* Its master has this one evicted. */
   :: d_step { failures < FAILURES && PLACE(view[revision], me) > 0 &&
@@ -672,7 +674,12 @@ end: do
       failures++; gone[me] = 1; end_process(me); tidy(); check() }
 #endif
   /* The directory finds that the life has ended: it has, or the node is cut off. */
-  :: d_step { alive[me] && (!up[me] || failures < FAILURES) ->
+#ifdef NO_CUTS
+#define CUT_OFF 0
+#else
+#define CUT_OFF (failures < FAILURES)
+#endif
+  :: d_step { alive[me] && (!up[me] || CUT_OFF) ->
       if
       :: up[me] -> failures++
       :: else
@@ -725,7 +732,10 @@ end: do
 
 inline check_end(k) {
   if
-  :: up[k] && MASTER(view[revision]) == NOBODY -> assert(!HAS_BIT(ENDED(view[revision]), k))
+  :: up[k] && MASTER(view[revision]) == NOBODY ->
+    /* After one failure, be it of all at once, any two lead. */
+    assert(FAILURES > 1);
+    assert(!HAS_BIT(ENDED(view[revision]), k))
   :: up[k] && MASTER(view[revision]) != NOBODY ->
     x1 = MASTER(view[revision]);
     assert(LED(view[revision]) && seen[k] == revision);
