@@ -460,11 +460,15 @@ inline take_frame(k) {
 
 #ifdef M_GM1
 #define FORMER(k) 0
+#define FROM_LEFT(k, from) 1
 #else
+#define FROM_LEFT(k, from) (place > 0 && SLOT(VIEW(k), place - 1) == from)
 #define FORMER(k) (m_epoch != EPOCH(VIEW(k)))
 #endif
 #ifdef M_GM2
 #define ANOTHER(k, from) 0
+#elif defined(M_GM1)
+#define ANOTHER(k, from) (m_to != membership[k])
 #else
 #define ANOTHER(k, from) \
   (m_to != membership[k] || m_from != MEMBERSHIP(VIEW(k), PLACE(VIEW(k), from)))
@@ -479,7 +483,7 @@ inline take(k, from) {
     if
     :: m_kind == report && MASTER(VIEW(k)) == k ->
       take_report(k, from)
-    :: m_kind != report && place > 0 && SLOT(VIEW(k), place - 1) == from ->
+    :: m_kind != report && FROM_LEFT(k, from) ->
       if
       :: HAS_OF_ORIGIN(k, m_a) ->
         /* GM5 */
