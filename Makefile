@@ -97,7 +97,7 @@ sim: ## whole nodes under the simulator, with ten times the seeds, or one (SEED=
 	@$(if $(SEED),RINGTAIL_SIM_SEED=$(SEED) RINGTAIL_SIM_FACTOR=0,RINGTAIL_SIM_FACTOR=10) \
 	  $(PYTHON) tests/run_all.py --build $(BUILD) --only sim
 
-model: ## every state of a model of the ring of gm/, with spin: minutes, up to 8 GiB (gm/model/README.md)
+model: ## every state of a model of the ring of gm/, with spin, and of broken ones
 	@tools/deps.sh model
 	@$(PYTHON) gm/model/check.py $(BUILD)/model
 

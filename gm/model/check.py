@@ -4,7 +4,7 @@ seen to happen; and each rule broken, which must fail.
 
 usage: check.py BUILD_DIRECTORY [WHAT ...]     WHAT: names of the tables below; nothing: all
 Exits 0 only when everything came out as it should. Needs spin and gcc. Uses two processes, and at
-most 4 GiB of memory each.
+most 3 GiB of memory each.
 """
 
 import concurrent.futures
@@ -16,7 +16,7 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MEBIBYTES = 4096
+MEBIBYTES = 3072
 # Assertions that say only that the model is too small.
 BOUNDS = re.compile(r"revision<|memberships\[\w+\]<|violated \(x3<\d")
 SECONDS = 3600  # for one run, on a machine that does other things too
