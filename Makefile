@@ -22,7 +22,7 @@ CMAKE_FLAGS ?=
 SANITIZED := BUILD_TYPE=Debug
 CPP_FILES = $(shell find broker cluster gm queue tests tools -name '*.cc' -o -name '*.h' 2>/dev/null)
 
-.PHONY: all run cluster test unit lint fmt asan tsan fuzz bench deps conformance sim clean help \
+.PHONY: all run cluster test unit lint fmt asan tsan fuzz bench deps conformance sim model clean help \
   configure programs everything
 
 all: ## build build/ringtail and build/ringtail-perf (release)
@@ -96,6 +96,10 @@ sim: ## whole nodes under the simulator, with ten times the seeds, or one (SEED=
 	@cmake --build $(BUILD) -j $(JOBS) --target sim_programs
 	@$(if $(SEED),RINGTAIL_SIM_SEED=$(SEED) RINGTAIL_SIM_FACTOR=0,RINGTAIL_SIM_FACTOR=10) \
 	  $(PYTHON) tests/run_all.py --build $(BUILD) --only sim
+
+model: ## every state of a model of the ring of gm/, with spin, and of broken ones
+	@tools/deps.sh model
+	@$(PYTHON) gm/model/check.py $(BUILD)/model
 
 deps: ## install the Debian packages that building and testing need
 	@tools/deps.sh test

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing; at once and without a network when none is.
-#   tools/deps.sh [--check] build|test|fuzz
+#   tools/deps.sh [--check] build|test|fuzz|model
 # build: what compiles and runs the node; test: that and what `make test` needs; fuzz: that of build
-# and clang.
+# and clang; model: what `make model` needs.
 # --check installs nothing and fails when something is missing.
 set -euo pipefail
 
@@ -18,9 +18,10 @@ test_packages=(
   clang-format:clang-format
 )
 fuzz_packages=(clang:clang++ libclang-rt-14-dev)
+model_packages=(spin gcc:gcc python3:/usr/bin/python3)
 
 usage() {
-  echo "usage: tools/deps.sh [--check] build|test|fuzz" >&2
+  echo "usage: tools/deps.sh [--check] build|test|fuzz|model" >&2
   exit 2
 }
 
@@ -56,6 +57,7 @@ case ${1:-} in
   build) wanted=("${build_packages[@]}") ;;
   test) wanted=("${build_packages[@]}" "${test_packages[@]}") ;;
   fuzz) wanted=("${build_packages[@]}" "${fuzz_packages[@]}") ;;
+  model) wanted=("${model_packages[@]}") ;;
   *) usage ;;
 esac
 
