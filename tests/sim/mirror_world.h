@@ -219,6 +219,8 @@ class MirrorChannel final : public runtime::Actor {
     unsettled.push_back({next_++, body});
     send_from(unsettled.size() - 1);
   }
+  // As many publishes are refused before they are sent.
+  void refuse(std::uint64_t count) { next_ += count; }
   void consume(bool no_ack = false) {
     look();
     consumes_ = true;

@@ -57,4 +57,17 @@ TEST_CASE("what was taken and never committed is taken when it comes again") {
   CHECK(joined(consumer.delivered) == "1");
 }
 
+TEST_CASE("what its channel has refused is not waited for") {
+  MirrorWorld world;
+  world.declare("q");
+  MirrorChannel channel(world, "q");
+  channel.publish("1");
+  world.settle();
+  channel.refuse(3);
+  channel.publish("5");
+  world.settle();
+  CHECK(joined(channel.confirmed) == "1 5");
+  CHECK(world.process().stats().messages_ready == 2);
+}
+
 }  // namespace mr3_repeats
