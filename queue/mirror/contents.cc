@@ -69,7 +69,6 @@ Contents::Slot& Contents::make(std::uint64_t number) {
 
 void Contents::take_out(std::uint64_t number, Slot& slot) {
   --size_;
-  bytes_ -= slot.message->body_size();
   slot = {};
   const std::uint64_t at = number / kBlockSlots * kBlockSlots;
   const auto block = blocks_.find(at);
@@ -88,7 +87,6 @@ void Contents::push(PublishedMessage message, bool in_order) {
                      ? Terms()
                      : Terms::expiring_at(stores_->monotonic_of(message.expires_at_ms));
     ++size_;
-    bytes_ += message.message->body_size();
     slot.message = std::move(message.message);
     if (in_order) store(number, slot);
   }
@@ -102,7 +100,6 @@ void Contents::insert(KeptMessage message) {
   slot.lane = store::lane_of(message.position);
   slot.terms = message.terms;
   ++size_;
-  bytes_ += message.message->body_size();
   slot.message = std::move(message.message);
 }
 
@@ -148,7 +145,6 @@ void Contents::drain(const std::function<void(KeptMessage&)>& take) {
   blocks_.clear();
   last_block_ = nullptr;
   size_ = 0;
-  bytes_ = 0;
 }
 
 // --- the disk -----------------------------------------------------------------------------------

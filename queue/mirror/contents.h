@@ -84,7 +84,6 @@ class Contents final : private store::StoreOwner {
   void end_turn();
 
   std::size_t size() const { return size_; }
-  std::uint64_t bytes() const { return bytes_; }
   // All messages in the order of their numbers; takes them out.
   void drain(const std::function<void(KeptMessage&)>& take);
   // The store goes on under another owner; null: there is none. Only behind drain().
@@ -132,7 +131,6 @@ class Contents final : private store::StoreOwner {
   std::uint64_t stored_up_to_ = 0;
   store::RangeSet gone_;  // numbers, of a copy that joins
   std::size_t size_ = 0;
-  std::uint64_t bytes_ = 0;
   std::unique_ptr<store::QueueStore> store_;
 };
 

@@ -95,7 +95,12 @@ void MirroredQueue::make_member() {
   joining_ = {};
 }
 
-bool MirroredQueue::joins() const { return !ring_of(*record_->view).in_sync(self_); }
+bool MirroredQueue::joins() const {
+  const auto& members = record_->view->members;
+  return std::none_of(members.begin(), members.end(), [this](const QueueMember& one) {
+    return one.in_sync && !one.ended && gm::MemberId{one.node, one.life, one.joined} == self_;
+  });
+}
 
 // --- views --------------------------------------------------------------------------------------
 
@@ -107,6 +112,7 @@ void MirroredQueue::changed(RecordPtr record) {
 }
 
 void MirroredQueue::apply_view() {
+  if (broken_ && !held_ && !joins()) ask_to_join_anew();  // the view that it asked of is not this
   if (broken_ || held_ || member_ == nullptr || record_->view->vacant()) return;
   const gm::RingView ring = ring_of(*record_->view);
   const bool leads = ring.is_master(self_);
@@ -159,10 +165,15 @@ void MirroredQueue::demote() {
   mark_due_ = serving_ = false;
   if (whole) return;
   // Part of it is on the disk alone: it joins once more.
-  broken_ = true;
   contents_->erase();
-  const gm::RingView ring = ring_of(*record_->view);
-  propose({record_->qid.value, ring.epoch, ring.revision, gm::ViewChange::Kind::kEvict, self_});
+  ask_to_join_anew();
+}
+
+// This copy is of no use as it is. It asks again with every view in which it is still in sync.
+void MirroredQueue::ask_to_join_anew() {
+  broken_ = true;
+  const QueueView& view = *record_->view;
+  propose({record_->qid.value, view.epoch, view.revision, gm::ViewChange::Kind::kEvict, self_});
 }
 
 void MirroredQueue::suspend(RecordPtr record) {
@@ -194,9 +205,13 @@ void MirroredQueue::renew(RecordPtr record, const gm::MemberId& self) {
   }
   if (process_ != nullptr && !dormant_) demote();
   self_ = self;
-  producers_.clear();
   const bool anew = broken_ || joins();
   broken_ = false;
+  if (anew) {
+    producers_.clear();
+  } else {
+    producers_.forget_taken();  // with the log of the former life
+  }
   if (dormant_) {
     wake(anew);
   } else if (anew) {
@@ -437,9 +452,7 @@ void MirroredQueue::diverged(const gm::Position& at) {
                "queue '{}' in vhost '{}': this mirror has something else than the master at "
                "{}:{}; it joins anew",
                record_->name, record_->vhost, at.epoch, at.number);
-  broken_ = true;
-  const gm::RingView ring = ring_of(*record_->view);
-  propose({record_->qid.value, ring.epoch, ring.revision, gm::ViewChange::Kind::kEvict, self_});
+  ask_to_join_anew();
 }
 
 }  // namespace ringtail::queue

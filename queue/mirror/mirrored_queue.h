@@ -133,6 +133,7 @@ class MirroredQueue final : public runtime::Actor,
   void make_process();
   void apply_view();
   void wake(bool anew);
+  void ask_to_join_anew();
   void promote();
   void demote();
   void begin_to_serve();

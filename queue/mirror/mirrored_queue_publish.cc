@@ -84,6 +84,8 @@ void MirroredQueue::take_new(Publish& letter, const Producer& producer, std::siz
   pending.channel = letter.from;
   pending.producer = producer;
   pending.up_to = change.up_to;
+  change.messages.reserve(letter.messages.size() - skip);
+  pending.messages.reserve(letter.messages.size() - skip);
   for (std::size_t at = skip; at < letter.messages.size(); ++at) {
     MessageRef& message = letter.messages[at];
     if (process_->would_refuse(*message, pending_messages_, pending_bytes_)) {
@@ -132,7 +134,7 @@ void MirroredQueue::flush_batch() {
 // --- what is committed --------------------------------------------------------------------------
 
 void MirroredQueue::committed(gm::Number up_to) {
-  while (applied_ < up_to) {
+  while (applied_ < up_to && !broken_) {
     ++applied_;
     if (process_ != nullptr) {
       apply_own(applied_);
@@ -195,8 +197,7 @@ void MirroredQueue::begins(std::uint64_t next, std::uint64_t mark) {
   runtime::log(runtime::LogLevel::kError, "mirror",
                "queue '{}' in vhost '{}': the next message is {} here and {} at the master",
                record_->name, record_->vhost, contents_->next(), next);
-  contents_->set_next(next);
-  broken_ = true;
+  ask_to_join_anew();
 }
 
 void MirroredQueue::published(Published& published) {

@@ -70,4 +70,34 @@ TEST_CASE("what its channel has refused is not waited for") {
   CHECK(world.process().stats().messages_ready == 2);
 }
 
+// The processes live on: all nodes were cut off for a while.
+TEST_CASE("a copy that goes on in another life of its node knows what it has") {
+  MirrorWorld world;
+  world.declare("q");
+  MirrorChannel channel(world, "q");
+  channel.publish("1");
+  for (int round = 0; round < 10; ++round) {
+    for (std::uint32_t from = 1; from <= 4; ++from) {
+      for (std::uint32_t to = 1; to <= 3; ++to) world.deliver(from, to);
+    }
+  }
+  world.links[{1, 4}].clear();  // the channel has not heard that it is settled
+  for (std::uint32_t id = 3; id >= 1; --id) world.declare_down(id, 1);
+  for (std::uint32_t id = 1; id <= 3; ++id) {
+    world.log.push_back(metadata::NodeUp{world.node_record(id)});
+    world.node(id).life = 2;
+  }
+  for (int round = 0; round < 20; ++round) {
+    world.settle();
+    world.pass(300);
+    channel.look();
+  }
+  CHECK(joined(channel.confirmed) == "1");
+  MirrorChannel consumer(world, "q");
+  consumer.consume(true);
+  world.settle();
+  REQUIRE(!consumer.delivered.empty());
+  CHECK(consumer.delivered.size() == 1);
+}
+
 }  // namespace mr3_repeats
